@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType
 
 
-__all__ = ["reduced", "row_maxima", "spread_sums", "sum_of_squared_differences", "sum_of_squares", "sums"]
+__all__ = [
+    "reduced",
+    "row_maxima",
+    "row_products",
+    "spread_sums",
+    "sum_of_squared_differences",
+    "sum_of_squares",
+    "sums",
+    "sums_of_squares",
+]
 
 # Above these, what a row costs is not its beginning, but rows of whole parts of the first are added part by part; below
 # the last, transposing costs more than it gains.
@@ -35,6 +44,7 @@ _LONG_TO_COMPARE = 1 << 10
 _SHORT_TO_SPREAD, _FEW_TO_SPREAD = 16, 512
 
 _LONG_TO_ADD = 1 << 10  # elements of a row that has no whole short parts, up to which a product is exact enough
+_FEW_IN_RUNS = 1 << 10  # elements below which one call of NumPy's takes no longer than several products
 _BLOCK_OF_LOOP = 256  # elements that a compiled kernel adds at once: it takes long for a rest
 
 _FIRST = tuple(range(64))  # an array has at most as many axes
@@ -162,6 +172,9 @@ def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
             number = array[(0,) * len(shape)] * array.dtype.type(math.prod(shape[axis] for axis in axes))
             kept = [1 if axis in axes else size for axis, size in enumerate(shape) if keepdims or axis not in axes]
             return numpy.full(kept, number, array.dtype)
+        if count == 1 and len(shape) == 2 and _is_plain(array.T):
+            total = sums(array.T, (1 - axes[0],), keepdims=False)
+            return numpy.expand_dims(total, axes[0]) if keepdims else total
         return array.sum(axis=axes, keepdims=keepdims)
     if len(shape) == 2 and axes[0] and shape[1] <= _SHORT_TO_ADD:
         total = array.dot(_column(array.dtype.char, shape[1]))
@@ -172,12 +185,47 @@ def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
     elif axes == (len(shape) - 1,):
         total = _along(array.reshape(-1, shape[-1]))
         rest = (*shape[:-1], 1) if keepdims else shape[:-1]
-    elif axes == tuple(range(len(shape) - count, len(shape))):
-        total = _along(array.reshape(-1, math.prod(shape[-count:])))
-        rest = (*shape[:-count], *(1,) * count) if keepdims else shape[:-count]
-    else:
+    elif array.size < _FEW_IN_RUNS:
         return array.sum(axis=axes, keepdims=keepdims)
+    else:
+        total = _in_runs(array, axes)
+        rest = tuple([1 if axis in axes else size for axis, size in enumerate(shape) if keepdims or axis not in axes])
     return total if len(rest) == 1 else total.reshape(rest)
+
+
+def sums_of_squares(array: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """Return the sums of squares along dimensions; along the last ones each is one product of a row with itself.
+
+    Examples
+    --------
+    >>> sums_of_squares(numpy.array([[1.0, 2.0], [3.0, 4.0]]), (1,), True)
+    array([[ 5.],
+           [25.]])
+    """
+    shape, count = array.shape, len(axes)
+    if not (0 < count < len(shape) and axes == tuple(range(len(shape) - count, len(shape))) and _is_plain(array)):
+        return sums(array * array, axes, keepdims)
+    rows = array.reshape(-1, math.prod(shape[-count:]))
+    if rows.shape[1] < _SHORT_TO_COMPARE:
+        return sums(array * array, axes, keepdims)
+    return numpy.vecdot(rows, rows).reshape((*shape[:-count], *(1,) * count) if keepdims else shape[:-count])
+
+
+def row_products(array: Array) -> Array:
+    """Return the products along the last dimension, which is not kept.
+
+    Examples
+    --------
+    >>> row_products(numpy.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [2.0, 12.0]
+    """
+    loop = _loop("products_of_rows", array) if array.ndim > 1 and _is_plain(array) else None
+    if loop is None:
+        return numpy.multiply.reduce(array, -1)
+    rows, found = array.reshape(-1, array.shape[-1]), numpy.empty(array.shape[:-1], array.dtype)
+    flat = found.reshape(-1)
+    threads.over(len(rows), lambda part: loop(rows[part], flat[part]), array.shape[-1], quick=True)
+    return found
 
 
 def spread_sums(array: Array, axes: tuple[int, ...]) -> Array:
@@ -257,6 +305,32 @@ def _along_by_products(matrix: numpy.ndarray) -> numpy.ndarray:
         matrix = matrix.reshape(-1, _SHORT_TO_ADD).dot(ones[:_SHORT_TO_ADD])
         size //= _SHORT_TO_ADD
     return matrix.reshape(-1, size).dot(ones[:size])
+
+
+def _in_runs(array: Array, axes: tuple[int, ...]) -> Array:
+    """Return the sums along axes, one run of neighbours after the other, the last first; these stay with size 1."""
+    left, shape = sorted(axes), list(array.shape)
+    while left:
+        end = left.pop() + 1
+        begin = end - 1
+        while left and left[-1] == begin - 1:
+            begin = left.pop()
+        before, size, after = (math.prod(part) for part in (shape[:begin], shape[begin:end], shape[end:]))
+        array = _across(array.reshape(before, size, after))
+        shape[begin:end] = [1] * (end - begin)
+    return array
+
+
+def _across(matrices: Array) -> Array:
+    """Return the sums down the columns of each matrix, of shape (matrices, columns)."""
+    count, rows, columns = matrices.shape
+    if columns == 1:
+        return _along(matrices.reshape(count, rows))
+    if count == 1:
+        return _down(matrices[0])
+    if rows > _BLOCK:
+        return numpy.add.reduce(matrices, 1)
+    return numpy.matmul(_ones(matrices.dtype)[:rows], matrices)
 
 
 def _down(matrix: numpy.ndarray) -> numpy.ndarray:

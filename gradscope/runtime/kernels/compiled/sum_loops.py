@@ -1,4 +1,4 @@
-"""Sums of whole rows, of their squares, and of those of differences; the NumPy form is in `row_sums`."""
+"""Sums and products of rows, sums of their squares and of those of differences; NumPy's forms are in `row_sums`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ def sums_of_rows(rows, result):
         for i in range(rest.size):
             part += rest[i]
         result[number] = total + part
+
+
+@kernel(IN2, OUT1)
+def products_of_rows(rows, result):
+    for number in range(rows.shape[0]):
+        row, product = rows[number], _f4(1)
+        for i in range(row.size):
+            product *= row[i]
+        result[number] = product
 
 
 # Rows have whole blocks here.

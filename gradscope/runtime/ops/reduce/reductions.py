@@ -10,7 +10,7 @@ from ...kernels import threads
 from ...kernels.broadcasting import sum_to
 from ...kernels.casts import cast
 from ...kernels.elementwise import is_shared
-from ...kernels.row_sums import reduced, sums
+from ...kernels.row_sums import reduced, row_products, sums
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
@@ -260,7 +260,11 @@ def _sum_to(xp: Namespace, array: Array, size: Sizes) -> Array:
 
 
 def _prod(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: DType = None) -> Array:
-    return xp.multiply.reduce(self, axis=axes_of(dim, self.ndim), dtype=reduce_dtype(self, dtype), keepdims=keepdim)
+    axes, kind = axes_of(dim, self.ndim), reduce_dtype(self, dtype)
+    if xp is numpy and axes == (self.ndim - 1,) and self.ndim > 1 and kind == self.dtype:
+        found = row_products(self)
+        return found[..., None] if keepdim else found
+    return xp.multiply.reduce(self, axis=axes, dtype=kind, keepdims=keepdim)
 
 
 def _prod_self(g: Gradient, self: Array, result: Array, dim: Dims, keepdim: bool, F: Namespace) -> Gradient:

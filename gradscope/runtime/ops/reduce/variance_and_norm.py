@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from ...kernels.row_sums import sum_of_squares, sums
+from ...kernels.row_sums import sum_of_squares, sums, sums_of_squares
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
@@ -336,8 +336,9 @@ def _vector_norm(xp: Namespace, self: Array, ord: NormOrder = 2, dim: Dims = Non
         total = sum_of_squares(self)
         return xp.sqrt(total.reshape((1,) * self.ndim) if keepdim else total)
     if ord == 2:
-        squares = self * self if self.dtype.kind == "f" else abs(self) ** 2  # of an infinite part beside a NaN infinite
-        return xp.sqrt(sums(squares, axes, keepdim))
+        if self.dtype.kind == "f":
+            return xp.sqrt(sums_of_squares(self, axes, keepdim))
+        return xp.sqrt(sums(abs(self) ** 2, axes, keepdim))  # of an infinite part beside a NaN infinite
     if ord == 0:
         return (self != 0).sum(axis=axes, keepdims=keepdim).astype(self.real.dtype)
     size = abs(self)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradscope as gs
-from gradscope.runtime.kernels.row_sums import reduced, sum_of_squared_differences, sum_of_squares, sums
+from gradscope.runtime.kernels.row_sums import reduced, row_products, sum_of_squared_differences, sum_of_squares, sums
 from tests.runtime.kernels.both_forms import both
 
 SIZES = [1, (1 << 15) - 1, 1 << 15, (1 << 15) + 1, (1 << 17) + 12_345]
@@ -57,6 +57,16 @@ def test_sums_along_rows_are_exact_to_a_few_units_in_the_last_place(row):
     exact = x.astype("d").sum(1)
     for found in both("sum_loops", sums, x, (1,), False):
         np.testing.assert_allclose(found, exact, rtol=0, atol=1e-6 * abs(x).sum(1).max())
+
+
+@pytest.mark.parametrize("row", [2, 33, 64, 1000])
+def test_products_along_rows_are_exact_to_a_few_units_in_the_last_place(row):
+    x = (1 + np.random.default_rng(0).standard_normal(((1 << 17) // row, row)) / 10).astype("f")
+    x[0, 0], x[1, :2], x[2, 0] = np.nan, (0, np.inf), 0
+    with np.errstate(invalid="ignore"):
+        exact = x.astype("d").prod(1)
+        for found in both("sum_loops", row_products, x):
+            np.testing.assert_allclose(found, exact, rtol=1e-7 * row + 1e-6)
 
 
 @pytest.mark.parametrize("special", [[np.inf], [-np.inf], [np.nan], [np.inf, -np.inf], [3e38, 3e38]])
