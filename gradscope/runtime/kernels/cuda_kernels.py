@@ -169,11 +169,21 @@ ELEMENTWISE = {
     "hardsigmoid_backward": Elementwise("g x", "result = x > R(-3) && x < R(3) ? g / R(6) : R(0);"),
     "clamp_backward": Elementwise("g x", "result = x >= low && x <= high ? g : R(0);", "low high"),
     "hardtanh_backward": Elementwise("g x", "result = x <= low || x >= high ? R(0) : g;", "low high"),
+    "huber": Elementwise(
+        "x target",
+        "R size = fabs(x - target); R near = size > delta ? delta : size; result = near * (size - R(0.5) * near);",
+        "delta",
+    ),
+    "huber_backward": Elementwise(
+        "x target",
+        "R below = x - target > delta ? delta : x - target; result = factor * (below < -delta ? -delta : below);",
+        "delta factor",
+    ),
     "hardshrink": Elementwise("x", "result = fabs(x) <= least ? R(0) : x;", "least"),
     "shrink_backward": Elementwise("g x", "result = x >= -least && x <= least ? R(0) : g;", "least"),
     "threshold": Elementwise("x", "result = x <= limit ? value : x;", "limit value"),
 }
-"""The formulas of `ops.nn.activations`, and of clamp, that are one kernel each."""
+"""The formulas of `ops.nn.activations`, of clamp and of Huber's loss that are one kernel each."""
 
 
 def pointwise(name: str, arrays: Sequence[Array], numbers: Sequence[float]) -> Array:

@@ -194,6 +194,22 @@ def hardtanh_backward(g, x, result, low, high):
         result[i] = _ZERO if (x[i] <= low) | (x[i] >= high) else g[i]
 
 
+@kernel(IN1, IN1, OUT1, f4)
+def huber(x, target, result, delta):
+    for i in range(x.size):
+        size = abs(x[i] - target[i])
+        near = delta if size > delta else size
+        result[i] = near * (size - _HALF * near)
+
+
+@kernel(IN1, IN1, OUT1, f4, f4)
+def huber_backward(x, target, result, delta, factor):
+    for i in range(x.size):
+        difference = x[i] - target[i]
+        below = delta if difference > delta else difference
+        result[i] = factor * (-delta if below < -delta else below)
+
+
 @kernel(IN1, IN1, OUT1)
 def hardsigmoid_backward(g, x, result):
     for i in range(x.size):

@@ -6,21 +6,19 @@ Operators take the reduction as PyTorch's nodes save it: 0 none, 1 mean, 2 sum.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
 from ... import autocast, state
 from ...kernels import row_sums
-from ...kernels.elementwise import LARGE, in_blocks, shared
-from ...kernels.forms import LEAST
+from ...kernels.elementwise import in_blocks, shared
+from ...kernels.forms import LEAST, pointwise
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...user_warnings import warn
 from ..declaration.annotations import Array, Cases, Formula, Gradient, Make, Namespace, Number, Shape
 from ..declaration.references import from_library, reduced_losses
 from ..declaration.registry import METHODS, operator
-from ..declaration.samples import Samples
 from ..execution.array_errors import cannot_hold, refuse_kinds, undefined_for
 from ..execution.bare_functions import array_operators, clipped, is_half, over, single
 
@@ -74,21 +72,15 @@ def _distant(make: Make) -> Cases:
     return [((make(2, 3), make(2, 3, low=3.5, high=6.0), code), {}) for code in (NONE, MEAN, SUM)]
 
 
-def _pointwise(
-    name: str,
-    function: Formula,
-    derivative: dict[str, Formula],
-    reference: Formula,
-    doc: str,
-    extra: str = "",
-    samples: Samples | None = None,
+def _linear_beyond(
+    name: str, losses: Formula, derivatives: dict[str, Formula], reference: Formula, doc: str, extra: str
 ) -> None:
-    """Declare a loss of `self - target`: ``function(xp, difference, *extra)`` and its ``derivative(difference, F)``."""
+    """Declare a loss that is squared near the target and linear beyond: ``losses(xp, self, target, where)``."""
     kernel = f"{name.removesuffix('_loss')}_cpu"
 
-    def forward(xp: Namespace, self: Array, target: Array, reduction: int = MEAN, *more: Any) -> Array:
+    def forward(xp: Namespace, self: Array, target: Array, reduction: int = MEAN, where: float = 1.0) -> Array:
         refuse_kinds(kernel, self, "biuc")
-        return reduced(xp, function(xp, shared(xp.subtract, self, target), *more), reduction)
+        return reduced(xp, losses(xp, self, target, where), reduction)
 
     operator(
         f"{name}(Tensor self, Tensor target, int reduction=1{extra})",
@@ -96,58 +88,35 @@ def _pointwise(
         promote="numeric",
         method=False,
         public_name=False,
-        derivatives=derivative,
+        derivatives=derivatives,
         doc=doc,
-        samples=samples or _distant,
-        reference=lambda self, target, reduction, *more: reduced_losses(reference(self - target, *more), reduction),
+        samples=_three_regions,
+        reference=lambda self, target, reduction, where: reduced_losses(reference(self - target, where), reduction),
         supports="f",
     )
 
 
-def _of(slope: Formula, sign: int) -> Formula:
-    def formula(g: Gradient, self: Array, target: Array, reduction: int, F: Namespace) -> Gradient:
-        d = slope(self - target, F)
-        return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
+def _huber(xp: Namespace, self: Array, target: Array, delta: Number) -> Array:
+    """Return half a square up to `delta`, and on from there a line: no element asks on which side it is."""
 
-    return formula
+    def formula(self: Array, target: Array) -> Array:
+        size = xp.absolute(self - target)
+        near = clipped(xp, size, None, delta)
+        return near * (size - 0.5 * near)
 
-
-def _both(slope: Formula) -> dict[str, Formula]:
-    return {"self": _of(slope, 1), "target": _of(slope, -1)}
-
-
-def _huber(xp: Namespace, difference: Array, delta: Number) -> Array:
-    # Half a square up to delta, and on from there a line: no element asks on which side it is.
-    if type(difference) is numpy.ndarray and difference.size >= LARGE and difference.dtype.char in "fd":
-        return in_blocks(_write_huber, difference, delta)
-    size = xp.absolute(difference)
-    near = clipped(xp, size, None, delta)
-    return near * (size - 0.5 * near)
-
-
-def _write_huber(difference: Array, delta: Number, result: Array) -> None:
-    size = numpy.absolute(difference)
-    near = clipped(numpy, size, None, delta)
-    numpy.multiply(near, 0.5, out=result)
-    numpy.subtract(size, result, out=result)
-    result *= near
-
-
-def _write_huber_gradient(self: Array, target: Array, delta: Number, factor: Number, result: Array) -> None:
-    numpy.subtract(self, target, out=result)
-    result.clip(-delta, delta, out=result)
-    result *= factor
+    return pointwise("activation_loops.huber", formula, self, target, settings=(delta,))
 
 
 def _huber_gradient(
     g: Gradient, self: Array, target: Array, reduction: int, delta: Number, factor: Number, F: Namespace
 ) -> Gradient:
-    """Return the gradient of a loss, times a factor; of a large one that is reduced block by block."""
-    if _are_alike(g, self, target):
-        share = _share(g, reduction, self.shape) * g.dtype.type(factor)
-        return in_blocks(_write_huber_gradient, self, target, delta, share)
-    difference = self - target
-    return _share(g, reduction, difference.shape) * (_huber_slope(difference, delta, F) * factor)
+    """Return the gradient of a loss, times a factor; of one that is reduced in one pass."""
+    if not _are_alike(g, self, target):
+        difference = self - target
+        return _share(g, reduction, difference.shape) * (F.hardtanh(difference, -delta, delta) * factor)
+    share = _share(g, reduction, self.shape) * g.dtype.type(factor)
+    name = "activation_loops.huber_backward"
+    return pointwise(name, lambda x, y: (x - y).clip(-delta, delta) * share, self, target, settings=(delta, share))
 
 
 def _are_alike(g: Gradient, self: Array, target: Array) -> bool:
@@ -156,12 +125,8 @@ def _are_alike(g: Gradient, self: Array, target: Array) -> bool:
     return plain and self.shape == target.shape and self.dtype == target.dtype == g.dtype
 
 
-def _huber_slope(d: Array, delta: Number, F: Namespace) -> Array:
-    return F.hardtanh(d, -delta, delta)
-
-
-def _smooth_l1(xp: Namespace, difference: Array, beta: Number) -> Array:
-    return xp.absolute(difference) if beta == 0 else _huber(xp, difference, beta) / beta
+def _smooth_l1(xp: Namespace, self: Array, target: Array, beta: Number) -> Array:
+    return xp.absolute(self - target) if beta == 0 else _huber(xp, self, target, beta) / beta
 
 
 def _smooth_l1_of(sign: int) -> Formula:
@@ -216,18 +181,18 @@ operator(
     reference=lambda self, target, reduction: reduced_losses(numpy.square(self - target), reduction),
     supports="f",
 )
-_pointwise("smooth_l1_loss", _smooth_l1, {"self": _smooth_l1_of(1), "target": _smooth_l1_of(-1)},
+_linear_beyond("smooth_l1_loss", _smooth_l1, {"self": _smooth_l1_of(1), "target": _smooth_l1_of(-1)},
            lambda d, beta: numpy.where(abs(d) < beta, d**2 / (2 * beta), abs(d) - beta / 2),
-           "Absolute error, squared below `beta`.", ", float beta=1.0", _three_regions)  # fmt: skip
+           "Absolute error, squared below `beta`.", ", float beta=1.0")  # fmt: skip
 
 
 def _huber_of(sign: int) -> Formula:
     return lambda g, self, target, reduction, delta, F: _huber_gradient(g, self, target, reduction, delta, sign, F)
 
 
-_pointwise("huber_loss", _huber, {"self": _huber_of(1), "target": _huber_of(-1)},
+_linear_beyond("huber_loss", _huber, {"self": _huber_of(1), "target": _huber_of(-1)},
            lambda d, delta: from_library("scipy.special.huber")(delta, d),
-           "Squared error, linear beyond `delta`.", ", float delta=1.0", _three_regions)  # fmt: skip
+           "Squared error, linear beyond `delta`.", ", float delta=1.0")  # fmt: skip
 
 
 # --- binary and probabilistic ones -----------------------------------------------------------------------------------

@@ -32,12 +32,15 @@ CALLS = {
     "clamp from above": lambda F, x: x.clamp(max=0.7),
     "clamp where the limits cross": lambda F, x: x.clamp(0.7, -0.5),
     "clamp with NaN": lambda F, x: x.clamp(float("nan"), 1.0),
+    "huber": lambda F, x: F.huber_loss(x, x.detach() * 0.5, reduction="none", delta=0.7),
+    "smooth_l1": lambda F, x: F.smooth_l1_loss(x, x.detach() * 0.5, reduction="none", beta=0.7),
     "hardshrink": lambda F, x: F.hardshrink(x, 0.3),
     "softshrink": lambda F, x: F.softshrink(x, 0.3),
     "rrelu": lambda F, x: F.rrelu(x),
 }
 KINKS = {"relu", "threshold", "leaky_relu", "rrelu", "hardswish", "hardsigmoid", "hardtanh", "hardshrink", "softshrink"}
-TWICE = {name: call for name, call in CALLS.items() if name not in KINKS and "clamp" not in name}
+KINKS |= {"huber", "smooth_l1"} | {name for name in CALLS if "clamp" in name}
+TWICE = {name: call for name, call in CALLS.items() if name not in KINKS}
 TOLERANCE = 1e-5  # 1 + tanh(u) cancels for negative u, and is times numbers of up to 30
 SPECIAL = [0.0, -0.0, 1e-40, -1e-40, 1e-30, 1.0, -1.0, 88.5, -88.5, 200.0, -200.0, 3e38, -3e38, np.inf, np.nan]
 
@@ -84,3 +87,21 @@ def test_a_second_derivative_is_that_of_the_formula(torch, call):
     x, g = numbers()
     x = np.clip(np.nan_to_num(x), -4, 4)
     np.testing.assert_allclose(second(gs, functional, x, g), second(torch, torch.nn.functional, x, g), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["huber_loss", "smooth_l1_loss"])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_a_loss_of_all_and_its_gradients_are_pytorchs(torch, name, reduction):
+    x, y = np.random.default_rng(0).standard_normal((2, 70, 300)).astype("f") * 3
+    x[0, :3] = np.nan, np.inf, -np.inf
+
+    def run(lib, F):
+        leaves = [lib.tensor(array, requires_grad=True) for array in (x, y)]
+        gradients = lib.autograd.grad(getattr(F, name)(*leaves, reduction=reduction) * 3, leaves)
+        finite = getattr(F, name)(*[leaf[1:] for leaf in leaves], reduction=reduction)
+        return [part.detach().numpy() for part in (finite, *gradients)]
+
+    expected = run(torch, torch.nn.functional)
+    for form in both("activation_loops", run, gs, functional):
+        for one, other in zip(form, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-9)
