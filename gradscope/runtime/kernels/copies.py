@@ -122,25 +122,18 @@ def joined(arrays: Sequence[Array], axis: int) -> Array:
     before, after = arrays[0].shape[:axis], arrays[0].shape[axis + 1 :]
     result = numpy.empty((*before, ends[-1], *after), arrays[0].dtype)
     places = [slice(end - array.shape[axis], end) for array, end in zip(arrays, ends, strict=True)]
-    write = _joining_rows if axis == 0 else _joining_columns
-    threads.over(
-        len(result), lambda rows: write(result, arrays, axis, places, rows), math.prod(result.shape[1:]), quick=True
-    )
+
+    def write(rows: slice) -> None:
+        for array, place in zip(arrays, places, strict=True):
+            if axis:
+                result[(rows, *(slice(None),) * (axis - 1), place)] = array[rows]
+                continue
+            begin, end = max(rows.start, place.start), min(rows.stop, place.stop)
+            if begin < end:
+                result[begin:end] = array[begin - place.start : end - place.start]
+
+    threads.over(len(result), write, math.prod(result.shape[1:]), quick=True)
     return result
-
-
-def _joining_rows(result: Array, arrays: Sequence[Array], axis: int, places: list[slice], rows: slice) -> None:
-    """Write some rows of arrays that are joined along the first axis, each at its place."""
-    for array, place in zip(arrays, places, strict=True):
-        begin, end = max(rows.start, place.start), min(rows.stop, place.stop)
-        if begin < end:
-            result[begin:end] = array[begin - place.start : end - place.start]
-
-
-def _joining_columns(result: Array, arrays: Sequence[Array], axis: int, places: list[slice], rows: slice) -> None:
-    """Write some rows of arrays that are joined along another axis, each at its place."""
-    for array, place in zip(arrays, places, strict=True):
-        result[(rows, *(slice(None),) * (axis - 1), place)] = array[rows]
 
 
 def _differ(arrays: Sequence[Array], axis: int) -> bool:
