@@ -5,11 +5,35 @@ Each step waits for the one before it, so four rows go through the processor at 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from numba import types
 
-from .jit import IN2, OUT2, i8, kernel, scalar
+from .jit import IN2, OUT2, i8, kernel, scalar, with_functions
 
-_PLACES = types.Array(i8, 2, "C")
+
+@scalar
+def _added(total, x):
+    return total + x
+
+
+@scalar
+def _multiplied(total, x):
+    return total * x
+
+
+@scalar
+def _from_the_beginning(j, size):
+    return j
+
+
+@scalar
+def _from_the_end(j, size):
+    return size - 1 - j
+
+
+_combined, _place = _added, _from_the_beginning  # the functions that each kernel has its own of
 
 
 @scalar
@@ -18,73 +42,37 @@ def _begin(rows, result, i, at):
     return rows[i, at]
 
 
-@kernel(IN2, OUT2)
-def running_sums(rows, result):
+def _accumulate(rows, result):
     count, size = rows.shape
-    fours = count // 4 * 4
+    fours, first = count // 4 * 4, _place(0, size)
     for i in range(0, fours, 4):
-        a, b = _begin(rows, result, i, 0), _begin(rows, result, i + 1, 0)
-        c, d = _begin(rows, result, i + 2, 0), _begin(rows, result, i + 3, 0)
+        a, b = _begin(rows, result, i, first), _begin(rows, result, i + 1, first)
+        c, d = _begin(rows, result, i + 2, first), _begin(rows, result, i + 3, first)
         for j in range(1, size):
-            a += rows[i, j]
-            b += rows[i + 1, j]
-            c += rows[i + 2, j]
-            d += rows[i + 3, j]
-            result[i, j] = a
-            result[i + 1, j] = b
-            result[i + 2, j] = c
-            result[i + 3, j] = d
+            at = _place(j, size)
+            a = _combined(a, rows[i, at])
+            b = _combined(b, rows[i + 1, at])
+            c = _combined(c, rows[i + 2, at])
+            d = _combined(d, rows[i + 3, at])
+            result[i, at] = a
+            result[i + 1, at] = b
+            result[i + 2, at] = c
+            result[i + 3, at] = d
     for i in range(fours, count):
-        a = _begin(rows, result, i, 0)
+        a = _begin(rows, result, i, first)
         for j in range(1, size):
-            a += rows[i, j]
-            result[i, j] = a
+            at = _place(j, size)
+            a = _combined(a, rows[i, at])
+            result[i, at] = a
 
 
-@kernel(IN2, OUT2)
-def running_sums_from_the_end(rows, result):
-    count, size = rows.shape
-    fours, last = count // 4 * 4, size - 1
-    for i in range(0, fours, 4):
-        a, b = _begin(rows, result, i, last), _begin(rows, result, i + 1, last)
-        c, d = _begin(rows, result, i + 2, last), _begin(rows, result, i + 3, last)
-        for j in range(last - 1, -1, -1):
-            a += rows[i, j]
-            b += rows[i + 1, j]
-            c += rows[i + 2, j]
-            d += rows[i + 3, j]
-            result[i, j] = a
-            result[i + 1, j] = b
-            result[i + 2, j] = c
-            result[i + 3, j] = d
-    for i in range(fours, count):
-        a = _begin(rows, result, i, last)
-        for j in range(last - 1, -1, -1):
-            a += rows[i, j]
-            result[i, j] = a
+def _accumulation(name: str, combined: Any, place: Any) -> Callable[..., None]:
+    return kernel(IN2, OUT2)(with_functions(name, _accumulate, _combined=combined, _place=place))
 
 
-@kernel(IN2, OUT2)
-def running_products(rows, result):
-    count, size = rows.shape
-    fours = count // 4 * 4
-    for i in range(0, fours, 4):
-        a, b = _begin(rows, result, i, 0), _begin(rows, result, i + 1, 0)
-        c, d = _begin(rows, result, i + 2, 0), _begin(rows, result, i + 3, 0)
-        for j in range(1, size):
-            a *= rows[i, j]
-            b *= rows[i + 1, j]
-            c *= rows[i + 2, j]
-            d *= rows[i + 3, j]
-            result[i, j] = a
-            result[i + 1, j] = b
-            result[i + 2, j] = c
-            result[i + 3, j] = d
-    for i in range(fours, count):
-        a = _begin(rows, result, i, 0)
-        for j in range(1, size):
-            a *= rows[i, j]
-            result[i, j] = a
+running_sums = _accumulation("running_sums", _added, _from_the_beginning)
+running_sums_from_the_end = _accumulation("running_sums_from_the_end", _added, _from_the_end)
+running_products = _accumulation("running_products", _multiplied, _from_the_beginning)
 
 
 @scalar
@@ -97,43 +85,33 @@ def _is_lower(x, best):
     return (x <= best) | (x != x)
 
 
-@kernel(IN2, OUT2, _PLACES)
-def running_maxima(rows, values, places):
+_is_beyond = _is_higher  # likewise
+
+
+def _find_extremes(rows, values, places):
     count, size = rows.shape
     twos = count // 2 * 2
     for i in range(0, twos, 2):
         a, b, at_a, at_b = rows[i, 0], rows[i + 1, 0], 0, 0
         for j in range(size):
             x, y = rows[i, j], rows[i + 1, j]
-            at_a, at_b = j if _is_higher(x, a) else at_a, j if _is_higher(y, b) else at_b
-            a, b = x if _is_higher(x, a) else a, y if _is_higher(y, b) else b
+            at_a, at_b = j if _is_beyond(x, a) else at_a, j if _is_beyond(y, b) else at_b
+            a, b = x if _is_beyond(x, a) else a, y if _is_beyond(y, b) else b
             values[i, j], values[i + 1, j] = a, b
             places[i, j], places[i + 1, j] = at_a, at_b
     for i in range(twos, count):
         a, at_a = rows[i, 0], 0
         for j in range(size):
             x = rows[i, j]
-            at_a = j if _is_higher(x, a) else at_a
-            a = x if _is_higher(x, a) else a
+            at_a = j if _is_beyond(x, a) else at_a
+            a = x if _is_beyond(x, a) else a
             values[i, j], places[i, j] = a, at_a
 
 
-@kernel(IN2, OUT2, _PLACES)
-def running_minima(rows, values, places):
-    count, size = rows.shape
-    twos = count // 2 * 2
-    for i in range(0, twos, 2):
-        a, b, at_a, at_b = rows[i, 0], rows[i + 1, 0], 0, 0
-        for j in range(size):
-            x, y = rows[i, j], rows[i + 1, j]
-            at_a, at_b = j if _is_lower(x, a) else at_a, j if _is_lower(y, b) else at_b
-            a, b = x if _is_lower(x, a) else a, y if _is_lower(y, b) else b
-            values[i, j], values[i + 1, j] = a, b
-            places[i, j], places[i + 1, j] = at_a, at_b
-    for i in range(twos, count):
-        a, at_a = rows[i, 0], 0
-        for j in range(size):
-            x = rows[i, j]
-            at_a = j if _is_lower(x, a) else at_a
-            a = x if _is_lower(x, a) else a
-            values[i, j], places[i, j] = a, at_a
+def _extremes(name: str, is_beyond: Any) -> Callable[..., None]:
+    places = types.Array(i8, 2, "C")
+    return kernel(IN2, OUT2, places)(with_functions(name, _find_extremes, _is_beyond=is_beyond))
+
+
+running_maxima = _extremes("running_maxima", _is_higher)
+running_minima = _extremes("running_minima", _is_lower)

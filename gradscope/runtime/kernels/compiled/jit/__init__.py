@@ -7,13 +7,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numba
 from numba import types
 
 __all__ = [
-    "IN1", "IN2", "OUT1", "OUT2", "KernelError", "f4", "i8", "kernel", "pointer_to_float", "pointer_to_word", "scalar",
+    "IN1", "IN2", "OUT1", "OUT2", "KernelError", "f4", "i8", "kernel", "of_each", "of_pairs", "pointer_to_float",
+    "pointer_to_word", "scalar", "with_functions",
 ]  # fmt: skip
 
 f4, i8 = types.float32, types.int64
@@ -63,6 +65,39 @@ def _compile(signature: Any, loop: Callable[..., None]) -> Callable[..., None]:
         return numba.njit(signature, cache=True, **options)(loop)
     except RuntimeError:  # there is no folder that can be written to
         return numba.njit(signature, **options)(loop)
+
+
+def with_functions(name: str, loop: Any, **functions: Callable[..., Any]) -> Callable[..., None]:
+    """Return a loop under another name, in which names of its module stand for these functions of :func:`scalar`.
+
+    Numba inlines what is global; of what a closure holds it would not find the compiled code on disk again.
+    """
+    code = loop.__code__.replace(co_name=name, co_qualname=name)
+    return FunctionType(code, loop.__globals__ | functions, name)
+
+
+def of_each(name: str, function: Callable[..., Any]) -> Callable[..., None]:
+    """Return the kernel of a name that writes a function of each number of a vector."""
+    return kernel(IN1, OUT1)(with_functions(name, _of_each, _function=function))
+
+
+def of_pairs(name: str, function: Callable[..., Any]) -> Callable[..., None]:
+    """Return the kernel of a name that writes a function of the numbers of two vectors."""
+    return kernel(IN1, IN1, OUT1)(with_functions(name, _of_pairs, _function=function))
+
+
+def _function(*numbers: Any) -> Any:
+    """Stands for a function in these loops."""
+
+
+def _of_each(x: Any, result: Any) -> None:
+    for i in range(x.size):
+        result[i] = _function(x[i])
+
+
+def _of_pairs(x: Any, y: Any, result: Any) -> None:
+    for i in range(x.size):
+        result[i] = _function(x[i], y[i])
 
 
 def scalar(function: Callable[..., Any]) -> Callable[..., Any]:
