@@ -40,20 +40,36 @@ _EULER_MACLAURIN = tuple(
 )
 
 
+_FEW_FACTORS = 8
+
+
+def _inverse_power(x: Array, s: int) -> Array:
+    """Return ``x ** -s``; products take a tenth of the time of a power with AVX2."""
+    if s > _FEW_FACTORS:
+        return x ** float(-s)
+    inverse = 1 / x
+    result = inverse
+    for _ in range(s - 1):
+        result = result * inverse
+    return result
+
+
 def _hurwitz_zeta(xp: Namespace, s: int, q: Array) -> Array:
     """Return the sum of ``(q + i) ** -s`` over i = 0, 1, 2, ..., for q > 0 and s > 1."""
-    total = q ** float(-s)
+    total = _inverse_power(q, s)
     for i in range(1, 10):
-        total = total + (q + i) ** float(-s)
+        total += _inverse_power(q + i, s)
     a = q + 10
-    power = a ** float(-s)
-    total = total + a * power / (s - 1) + power / 2
+    power = _inverse_power(a, s)
+    total += a * power / (s - 1) + power / 2
+    inverse = 1 / a
+    power *= inverse
+    inverse *= inverse
     rising = float(s)
     for k, coefficient in enumerate(_EULER_MACLAURIN):
-        power = power / a
-        total = total + power * (coefficient * rising)
+        total += power * (coefficient * rising)
         rising *= (s + 2 * k + 1) * (s + 2 * k + 2)
-        power = power / a
+        power *= inverse
     return xp.where(q == math.inf, 0, total)
 
 
@@ -104,6 +120,8 @@ def _polygamma(xp: Namespace, self: Array, n: int) -> Array:
         negative = x < 0
         y = xp.where(negative, 1 - x, xp.where(x == 0, 1, x))
         result = _hurwitz_zeta(xp, n + 1, y) * (math.factorial(n) * (1.0 if n % 2 else -1.0))
+        if xp is numpy and x.size and x.min() > 0:
+            return result
         away = x - xp.rint(x)
         pole = (x <= 0) & (x == xp.rint(x))
         cotangent = 1 / xp.tan(math.pi * xp.where(away == 0, 0.5, away))
