@@ -123,8 +123,23 @@ ELEMENTWISE = {
     "exps": Elementwise("x", "result = exp(x);"),
     "exp2s": Elementwise("x", "result = exp2(x);"),
     "expm1s": Elementwise("x", "result = expm1(x);"),
+    "log2s": Elementwise("x", "result = log2(x);"),
     "log10s": Elementwise("x", "result = log10(x);"),
     "atan2s": Elementwise("y x", "result = atan2(y, x);"),
+    "hypots": Elementwise("x y", "result = hypot(x, y);"),
+    "logaddexps": Elementwise(
+        "x y",
+        """
+    R sum = fmax(x, y) + (x == y ? log1p(R(1)) : log1p(exp(-fabs(x - y))));
+    result = isnan(x) || isnan(y) ? x + y : sum;
+""",
+    ),
+    "logits": Elementwise(
+        "x", "R p = x < low ? low : x; p = p > high ? high : p; result = log(p / (R(1) - p));", "low high"
+    ),
+    "logit_backward": Elementwise(
+        "g x", "result = x >= low && x <= high ? g / (x * (R(1) - x)) : outside;", "low high outside"
+    ),
     "log1ps": Elementwise("x", "result = log1p(x);"),
     "sinhs": Elementwise("x", "result = sinh(x);"),
     "coshs": Elementwise("x", "result = cosh(x);"),
@@ -132,6 +147,7 @@ ELEMENTWISE = {
     "acoss": Elementwise("x", "result = acos(x);"),
     "atans": Elementwise("x", "result = atan(x);"),
     "atanhs": Elementwise("x", "result = atanh(x);"),
+    "tans": Elementwise("x", "result = tan(x);"),
     "tanhs": Elementwise("x", "result = tanh(x);"),
     "sigmoids": Elementwise("x", "result = sigmoid(x);"),
     "sigmoid_backward": Elementwise("g y", "result = g * ((R(1) - y) * y);"),

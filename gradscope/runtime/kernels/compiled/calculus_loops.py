@@ -2,82 +2,56 @@
 
 from __future__ import annotations
 
-from .jit import IN1, OUT1, kernel, scalars
+import math
+
+import numpy
+
+from .jit import IN1, OUT1, doubles, f4, kernel, of_each, of_pairs, scalars
+
+_f4, _f8 = numpy.float32, numpy.float64
+
+exps = of_each("exps", scalars.gradual_exp)
+exp2s = of_each("exp2s", scalars.exp2)
+expm1s = of_each("expm1s", scalars.expm1)
+log10s = of_each("log10s", scalars.log10)
+log2s = of_each("log2s", scalars.log2)
+log1ps = of_each("log1ps", scalars.log1p)
+sinhs = of_each("sinhs", scalars.sinh)
+coshs = of_each("coshs", scalars.cosh)
+tanhs = of_each("tanhs", scalars.tanh)
+asins = of_each("asins", scalars.asin)
+acoss = of_each("acoss", scalars.acos)
+atans = of_each("atans", scalars.atan)
+atanhs = of_each("atanhs", scalars.atanh)
+atan2s = of_pairs("atan2s", scalars.atan2)
+hypots = of_pairs("hypots", doubles.hypot)
+logaddexps = of_pairs("logaddexps", scalars.logaddexp)
+
+_MOST_TAN = _f4(doubles.MOST_TAN)
 
 
 @kernel(IN1, OUT1)
-def exps(x, result):
+def tans(x, result):
+    beyond = 0
     for i in range(x.size):
-        result[i] = scalars.gradual_exp(x[i])
+        beyond += 1 if abs(x[i]) > _MOST_TAN else 0
+        result[i] = doubles.tan(_f8(x[i]))
+    if beyond:
+        for i in range(x.size):
+            if abs(x[i]) > _MOST_TAN:
+                result[i] = math.tan(_f8(x[i]))
 
 
-@kernel(IN1, OUT1)
-def exp2s(x, result):
+@kernel(IN1, OUT1, f4, f4)
+def logits(x, result, low, high):
     for i in range(x.size):
-        result[i] = scalars.exp2(x[i])
+        p = low if x[i] < low else x[i]
+        p = high if p > high else p
+        result[i] = doubles.logit(_f8(p))
 
 
-@kernel(IN1, OUT1)
-def expm1s(x, result):
+@kernel(IN1, IN1, OUT1, f4, f4, f4)
+def logit_backward(g, x, result, low, high, outside):
     for i in range(x.size):
-        result[i] = scalars.expm1(x[i])
-
-
-@kernel(IN1, OUT1)
-def log10s(x, result):
-    for i in range(x.size):
-        result[i] = scalars.log10(x[i])
-
-
-@kernel(IN1, IN1, OUT1)
-def atan2s(y, x, result):
-    for i in range(x.size):
-        result[i] = scalars.atan2(y[i], x[i])
-
-
-@kernel(IN1, OUT1)
-def log1ps(x, result):
-    for i in range(x.size):
-        result[i] = scalars.log1p(x[i])
-
-
-@kernel(IN1, OUT1)
-def sinhs(x, result):
-    for i in range(x.size):
-        result[i] = scalars.sinh(x[i])
-
-
-@kernel(IN1, OUT1)
-def coshs(x, result):
-    for i in range(x.size):
-        result[i] = scalars.cosh(x[i])
-
-
-@kernel(IN1, OUT1)
-def asins(x, result):
-    for i in range(x.size):
-        result[i] = scalars.asin(x[i])
-
-
-@kernel(IN1, OUT1)
-def acoss(x, result):
-    for i in range(x.size):
-        result[i] = scalars.acos(x[i])
-
-
-@kernel(IN1, OUT1)
-def atans(x, result):
-    for i in range(x.size):
-        result[i] = scalars.atan(x[i])
-
-
-@kernel(IN1, OUT1)
-def atanhs(x, result):
-    for i in range(x.size):
-        result[i] = scalars.atanh(x[i])
-
-
-@kernel(IN1, OUT1)
-def tanhs(x, result):
-    for i in range(x.size):
-        result[i] = scalars.tanh(x[i])
+        slope = g[i] / (x[i] * (_f4(1) - x[i]))
+        result[i] = slope if (x[i] >= low) & (x[i] <= high) else outside

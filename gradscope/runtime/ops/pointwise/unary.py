@@ -104,7 +104,7 @@ operator(
 )
 operator(
     "log2(Tensor self)",
-    "log2",
+    compiled_where_faster("log2", "log2s"),
     promote="float",
     inplace=True,
     out=True,
@@ -475,7 +475,7 @@ operator(
 )
 operator(
     "tan(Tensor self)",
-    "tan",
+    compiled_where_faster("tan", "tans"),
     promote="float",
     inplace=True,
     out=True,
@@ -669,16 +669,30 @@ operator(
 )
 
 
+@whole
 def _logit_self(g: Gradient, self: Array, eps: float | None, F: Namespace) -> Gradient:
-    low = 0 if eps is None else eps
-    outside = F.zeros_like(g) + (math.nan if eps is None else 0)
-    return F.where((self >= low) & (self <= 1 - low), g / (self * (1 - self)), outside)
+    low, outside = (0, math.nan) if eps is None else (eps, 0)
+
+    def gradient(g: Gradient, x: Array) -> Gradient:
+        return F.where((x >= low) & (x <= 1 - low), g / (x * (1 - x)), F.zeros_like(g) + outside)
+
+    if forms.is_worth_a_pass(self):
+        return pointwise("calculus_loops.logit_backward", gradient, g, self, settings=(low, 1 - low, outside))
+    return gradient(g, self)
 
 
+@whole
 def _logit(xp: Namespace, self: Array, eps: float | None = None) -> Array:
     refuse_kinds("logit_cpu", self, "c")
-    p = self if eps is None else xp.minimum(xp.maximum(self, eps), 1 - eps)
-    return xp.log(p / (1 - p))
+
+    def logarithm(x: Array) -> Array:
+        p = x if eps is None else xp.minimum(xp.maximum(x, eps), 1 - eps)
+        return xp.log(p / (1 - p))
+
+    if forms.is_worth_a_pass(self):
+        low, high = (-math.inf, math.inf) if eps is None else (eps, 1 - eps)
+        return pointwise("calculus_loops.logits", logarithm, self, settings=(low, high))
+    return logarithm(self)
 
 
 def _logit_reference(self: Array, eps: float | None = None) -> Array:

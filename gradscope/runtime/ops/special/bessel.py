@@ -12,7 +12,7 @@ from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import from_library
 from ..declaration.registry import operator
 from ..declaration.samples import unary
-from .error_function import native, refuse, special
+from .error_function import native, refuse, special, special_in_one_pass
 
 # --- modified Bessel functions of the first kind ----------------------------------------------------------------------
 
@@ -27,7 +27,7 @@ _NEAR = 1e-16
 
 operator(
     "i0(Tensor self)",
-    special("i0"),
+    special_in_one_pass("i0", "i0s"),
     promote="float",
     inplace=True,
     out=True,
@@ -40,7 +40,7 @@ operator(
 )
 operator(
     "special_i1(Tensor self)",
-    special("i1", kernel="{}_cpu"),
+    special_in_one_pass("i1", "i1s", kernel="{}_cpu"),
     promote="float",
     out=True,
     derivatives={"self": lambda g, self, result, F: g * (F.i0(self) - _i1_over(result, self, F))},

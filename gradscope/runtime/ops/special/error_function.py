@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels import error_function_kernel as kernel
+from ...kernels.elementwise import whole
 from ...kernels.forms import pointwise
 from ...memory import device
 from ..declaration.annotations import Array, Formula, Namespace
@@ -13,7 +14,7 @@ from ..declaration.samples import unary
 from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import is_half, single
 
-__all__ = ["erf_forward", "native", "special"]
+__all__ = ["erf_forward", "native", "special", "special_in_one_pass"]
 
 _ROOT_PI = math.sqrt(math.pi)
 
@@ -48,13 +49,30 @@ def special(name: str, native_name: str | None = None, kernel: str = "{}_vml_cpu
     return forward
 
 
+def special_in_one_pass(name: str, loop: str, kernel: str = "{}_vml_cpu") -> Formula:
+    """Return what :func:`special` does; of large float32 arrays on the CPU a compiled loop computes it."""
+    known, loop = special(name, kernel=kernel), f"special_function_loops.{loop}"
+
+    @whole
+    def forward(xp: Namespace, self: Array) -> Array:
+        if xp is device.numpy and self.dtype.char == "f":
+            return pointwise(loop, lambda x: known(xp, x), self)
+        return known(xp, self)
+
+    return forward
+
+
 def refuse(kernel: str, array: Array, kinds: str) -> None:
     """Raise, in PyTorch's words, for an array of one of the dtype kinds; ``e`` is half precision."""
     refuse_kinds(kernel, array, "f" if "e" in kinds and is_half(array) else kinds)
 
 
+_erfinv_of_positive = special_in_one_pass("erfinv", "erfinvs")
+
+
+@whole
 def _erfinv(xp: Namespace, self: Array) -> Array:
-    return xp.copysign(special("erfinv")(xp, self), self)  # SciPy's of -0.0 is 0.0
+    return xp.copysign(_erfinv_of_positive(xp, self), self)  # SciPy's of -0.0 is 0.0
 
 
 def erf_forward(xp: Namespace, self: Array) -> Array:
@@ -81,7 +99,7 @@ operator(
 )
 operator(
     "erfc(Tensor self)",
-    special("erfc"),
+    special_in_one_pass("erfc", "erfcs"),
     promote="float",
     inplace=True,
     out=True,

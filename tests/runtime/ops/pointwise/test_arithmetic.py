@@ -109,12 +109,13 @@ def test_powers_of_large_tensors_are_those_of_their_parts(exponent: float, kind:
 
 
 @pytest.mark.parametrize("kind", ["f", "d", "e"])
-def test_logaddexp_of_many_is_numpys(kind: str) -> None:
+def test_logaddexp_of_many_is_as_exact_as_numpys(kind: str) -> None:
     extremes = [numpy.inf, -numpy.inf, numpy.nan, 0.0, 90.0, -90.0]
     a, b = (numpy.concatenate([part.ravel(), numpy.random.default_rng(0).normal(size=2000) * 5]).astype(kind)
             for part in numpy.meshgrid(extremes, extremes))  # fmt: skip
     with numpy.errstate(all="ignore"):
-        expected = numpy.logaddexp(a, b)
+        expected = numpy.logaddexp(*((a, b) if kind == "e" else (a.astype("d"), b.astype("d")))).astype(kind)
+    eps = numpy.finfo(kind).eps
     numpy.testing.assert_allclose(
-        gs.logaddexp(gs.tensor(a), gs.tensor(b)).numpy(), expected, rtol=4 * numpy.finfo(kind).eps
+        gs.logaddexp(gs.tensor(a), gs.tensor(b)).numpy(), expected, rtol=4 * eps, atol=eps / 2
     )

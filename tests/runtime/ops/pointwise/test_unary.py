@@ -7,7 +7,8 @@ from gradscope.runtime.kernels import forms
 from gradscope.runtime.ops.pointwise import unary
 
 LOOPS = {name: f"{name.replace('arc', 'a')}s" for name in (
-    "exp", "exp2", "expm1", "log10", "log1p", "tanh", "sinh", "cosh", "arcsin", "arccos", "arctan", "arctanh",
+    "exp", "exp2", "expm1", "log10", "log2", "log1p", "tan", "tanh", "sinh", "cosh", "arcsin",
+    "arccos", "arctan", "arctanh",
 )}  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Compiles kernels: at import for the types they name, without the interpreter's lock; the code is kept on disk.
 
 - :mod:`~.scalars`: exp, tanh, erf and the like of one number, the largest of a row, which kernels inline
+- :mod:`~.doubles`: functions of one number for which single precision has too few digits, likewise
 - :mod:`~.tiles`: parts of matrix products whose sums stay in registers
 """
 

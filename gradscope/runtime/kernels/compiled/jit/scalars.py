@@ -14,7 +14,7 @@ from . import scalar
 
 __all__ = [
     "acos", "asin", "atan", "atan2", "atanh", "cosh", "erf", "exp", "exp2", "expm1", "gradual_exp", "largest", "log",
-    "log10", "log1p", "log1p_of_share", "sigmoid", "sinh", "tanh", "tanh_of_softplus",
+    "log10", "log1p", "log1p_of_share", "log2", "logaddexp", "sigmoid", "sinh", "tanh", "tanh_of_softplus",
 ]  # fmt: skip
 
 _f4, _i4 = numpy.float32, numpy.int32
@@ -259,6 +259,25 @@ def log10(x):
     """Return the logarithm to base 10."""
     e, r, beyond = _parts_of_log(x)
     return _logarithm(x, ((r + beyond) * _E_LOW + beyond * _E_HIGH + r * _E_HIGH + e * _TWO_LOW) + e * _TWO_HIGH)
+
+
+_TO_TWO_HIGH, _TO_TWO_LOW = _f4(1.4423828125), _f4(1 / math.log(2) - 1.4423828125)  # likewise
+
+
+@scalar
+def log2(x):
+    """Return the logarithm to base 2."""
+    e, r, beyond = _parts_of_log(x)
+    return _logarithm(x, ((r + beyond) * _TO_TWO_LOW + beyond * _TO_TWO_HIGH + r * _TO_TWO_HIGH) + e)
+
+
+@scalar
+def logaddexp(x, y):
+    """Return log(exp(x) + exp(y)): the larger one and what the other has beyond it."""
+    high, low = x if x > y else y, y if x > y else x
+    apart = _ZERO if low == high else low - high  # two infinities are not NaN apart
+    result = high + log1p_of_share(exp(apart))
+    return x + y if (x != x) | (y != y) else result
 
 
 @scalar
