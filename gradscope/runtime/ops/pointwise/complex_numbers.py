@@ -6,6 +6,9 @@ import math
 
 import numpy
 
+from ...kernels import forms
+from ...kernels.elementwise import whole
+from ...kernels.forms import pointwise
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...memory.storage import offset_of, restrided
@@ -238,8 +241,12 @@ def _set_part(part: Tensor, value: Operand) -> None:
 # --- made of parts, and taken apart -----------------------------------------------------------------------------------
 
 
+@whole
 def _angle(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind == "c":
+        if self.dtype.char == "F" and forms.is_worth_a_pass(self):
+            parts = (xp.ascontiguousarray(part) for part in (self.imag, self.real))
+            return pointwise("calculus_loops.atan2s", xp.arctan2, *parts, writes=True)
         return xp.angle(self)
     wide = self if self.dtype.kind == "f" else self.astype(dtypes.default_dtype.numpy)
     return xp.where(wide != wide, wide, xp.where(wide < 0, math.pi, 0)).astype(wide.dtype)
