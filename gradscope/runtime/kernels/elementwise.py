@@ -21,7 +21,10 @@ from .threads.spin_waits import waits_awake
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType, Formula
 
-__all__ = ["LARGE", "add_to", "in_blocks", "in_parts", "is_shared", "of_two", "shared", "whole", "with_checks"]
+__all__ = [
+    "LARGE", "add_to", "in_blocks", "in_parts", "is_shared", "kind_of_ufunc", "of_two", "shared", "simplified", "whole",
+    "with_checks",
+]  # fmt: skip
 
 LARGE = 1 << 20
 """How many elements an array has for which several threads are worth it, where there are any."""
@@ -107,11 +110,12 @@ def _as_pair(formula: FunctionType, count: int) -> _Pair | None:
 
 
 def _is_floating(argument: Any) -> bool:
+    """Whether an argument is a number, or an array of floating-point ones."""
     kind = type(argument)
     return kind is float or kind is int or (kind is numpy.ndarray and argument.dtype.kind == "f")
 
 
-def _simplified(
+def simplified(
     function: Callable[..., Array], arguments: tuple[Any, ...]
 ) -> tuple[Callable[..., Array], tuple[Any, ...]]:
     """Return a formula that is a product or quotient as the ufunc, which writes its result where it belongs."""
@@ -171,7 +175,7 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
         function, arguments = _ufunc_of[function], tuple(operands)
     if function in _WRITES and not waits_awake() and _moved(function, arguments, out) < _WORTH_MOVING:
         return function(*arguments) if out is None else function(*arguments, out=out)
-    function, arguments = _simplified(function, arguments)
+    function, arguments = simplified(function, arguments)
     if function in OPERATIONS and (found := arithmetic(function, arguments[0], arguments[1], out)) is not None:
         return found
     split = None if function in _whole else _split(arguments, out, permuted=isinstance(function, numpy.ufunc))
@@ -183,7 +187,7 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
         target = split.laid(out)
         threads.over(rows, lambda some: function(*split.part(some), out=target[some]), each, grain)
         return out
-    kind = _kind_of_ufunc(function, arguments) if isinstance(function, numpy.ufunc) else _kind_of(function, split)
+    kind = kind_of_ufunc(function, arguments) if isinstance(function, numpy.ufunc) else _kind_of(function, split)
     if kind is None:
         return function(*arguments)
     result = split.new_result(kind)
@@ -209,7 +213,7 @@ def of_two(function: Callable[..., Array], *arguments: Any) -> Array:
     array([[2.],
            [3.]])
     """
-    function, arguments = _simplified(function, arguments)
+    function, arguments = simplified(function, arguments)
     if function in OPERATIONS and (found := arithmetic(function, *arguments)) is not None:
         return found
     if threads.sharing and any(type(a) is numpy.ndarray and a.size >= LARGE for a in arguments):
@@ -220,7 +224,7 @@ def of_two(function: Callable[..., Array], *arguments: Any) -> Array:
 _kinds: dict[tuple[Any, ...], DType | None] = {}
 
 
-def _kind_of_ufunc(ufunc: numpy.ufunc, arguments: tuple[Any, ...]) -> DType | None:
+def kind_of_ufunc(ufunc: numpy.ufunc, arguments: tuple[Any, ...]) -> DType | None:
     """Return the dtype of a ufunc's result; None where it has several."""
     key = (ufunc, *[getattr(argument, "dtype", None) or type(argument) for argument in arguments])
     if key not in _kinds:

@@ -46,6 +46,7 @@ LEGEND = {
     "of_two": "computes a function of two arrays by such a loop, or a part at a time, where that pays",
     "in_layout_of": "gives images their channels last where one of the arguments has them so",
     "in_parts": "computes a function of large arrays a part at a time, on those threads",
+    "in_single": "computes a product or another ufunc of arrays of half precision in single precision",
     # Taking tensors apart.
     "input": "the first operand, under the name by which callers know it",
     "x_NAME": "the bare array of operand NAME",
@@ -100,6 +101,7 @@ LEGEND = {
     "SavedResult": "the class of `s`",
     "BFloat16Array": "the class of arrays that stand for bfloat16",
     "FLOAT32": "that dtype",
+    "FLOAT16": "that dtype",
     "FLOATS": "the kinds of dtypes that are computed with as they are: float and complex",
     "INEXACT": "the kinds of dtypes that have gradients",
     "SCALABLE": "the dtypes in which a number may be taken as it is",

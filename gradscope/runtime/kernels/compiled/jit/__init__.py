@@ -2,6 +2,7 @@
 
 - :mod:`~.scalars`: exp, tanh, erf and the like of one number, the largest of a row, which kernels inline
 - :mod:`~.doubles`: functions of one number for which single precision has too few digits, likewise
+- :mod:`~.halves`: half precision to single and back, of one number
 - :mod:`~.tiles`: parts of matrix products whose sums stay in registers
 """
 
@@ -77,14 +78,14 @@ def with_functions(name: str, loop: Any, **functions: Callable[..., Any]) -> Cal
     return FunctionType(code, loop.__globals__ | functions, name)
 
 
-def of_each(name: str, function: Callable[..., Any]) -> Callable[..., None]:
+def of_each(name: str, function: Callable[..., Any], given: Any = IN1, result: Any = OUT1) -> Callable[..., None]:
     """Return the kernel of a name that writes a function of each number of a vector."""
-    return kernel(IN1, OUT1)(with_functions(name, _of_each, _function=function))
+    return kernel(given, result)(with_functions(name, _of_each, _function=function))
 
 
-def of_pairs(name: str, function: Callable[..., Any]) -> Callable[..., None]:
+def of_pairs(name: str, function: Callable[..., Any], given: Any = IN1, result: Any = OUT1) -> Callable[..., None]:
     """Return the kernel of a name that writes a function of the numbers of two vectors."""
-    return kernel(IN1, IN1, OUT1)(with_functions(name, _of_pairs, _function=function))
+    return kernel(given, given, result)(with_functions(name, _of_pairs, _function=function))
 
 
 def _function(*numbers: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy
 from .... import state
 from ....graph.saved_tensors import SavedResult
 from ....kernels.arithmetic.broadcast_arithmetic import LEAST
+from ....kernels.casts.half_arithmetic import in_single
 from ....kernels.elementwise import LARGE, in_parts, of_two
 from ....kernels.threads import sharing
 from ....memory import device
@@ -21,7 +22,7 @@ from ....tensor.tensor import Tensor
 from ....tensor.views import ViewInfo, edge_of, reread
 from ...declaration.annotations import Scope
 from .. import general, inplace_and_out
-from ..bare_functions import CONSTANTS, constant, in_layout_of
+from ..bare_functions import CONSTANTS, HALF, constant, in_layout_of
 from ..older_overloads import run_older
 from ..promotion import SCALES, common_dtype, number_dtype
 from ..saving import saved_by
@@ -74,11 +75,13 @@ def function_scope(op: Operator) -> Scope:
         "small": None,
         "in_parts": in_parts,
         "of_two": of_two,
+        "in_single": in_single,
         "Node": op.node_class,
         "FLOATS": "fc",  # computed with as they are
         "INEXACT": INEXACT,
         "SCALABLE": "dFD",  # where a number may be taken in the tensor's own dtype
         "FLOAT32": numpy.dtype(numpy.float32),
+        "FLOAT16": HALF,
         "CONSTANTS32": CONSTANTS["f"],
         "constant": constant,
         "common_dtype": common_dtype(op),
@@ -234,7 +237,7 @@ def _forward_lines(op: Operator, names: list[str]) -> list[str]:
     quick = f"r = {_forward_call(op, names)}"
     if not op.by_element:
         return [quick, *layout_lines(op, "r", "x_")]
-    first, shared = f"x_{names[0]}", f"r = {_forward_call(op, names, large='in_parts')}"
+    first, shared = f"x_{names[0]}", f"r = {_forward_call(op, names, by='in_parts')}"
     if not keeps_shape(op):
         return [f"if {sharing_test(first)}: {shared}", f"else: {quick}"]
     # To ask an array for its size takes as long as a fifth of a product of 64 elements.
@@ -244,7 +247,11 @@ def _forward_lines(op: Operator, names: list[str]) -> list[str]:
         f"    else: small = sh; {quick}",
         f"else: {quick}",
     ]
-    return [*_broadcast_lines(op, names), f"el{lines[0]}", *lines[1:]] if broadcasts(op) else lines
+    if broadcasts(op):
+        lines = [*_broadcast_lines(op, names), f"el{lines[0]}", *lines[1:]]
+    if op.promote is not None:
+        lines = [f"if dt is FLOAT16: r = {_forward_call(op, names, by='in_single')}", f"el{lines[0]}", *lines[1:]]
+    return lines
 
 
 def _broadcast_lines(op: Operator, names: list[str]) -> list[str]:
@@ -252,19 +259,18 @@ def _broadcast_lines(op: Operator, names: list[str]) -> list[str]:
     first, second = names
     return [
         f"if sh is not sh_{second} and sh != sh_{second} and (x_{first}.size >= BROAD or x_{second}.size >= BROAD):",
-        f"    r = {_forward_call(op, names, large='of_two')}",
+        f"    r = {_forward_call(op, names, by='of_two')}",
     ]
 
 
-def _forward_call(op: Operator, names: list[str], *, large: str = "") -> str:
-    """Return the call of the forward; of `large` arrays by the function of that name."""
+def _forward_call(op: Operator, names: list[str], *, by: str = "") -> str:
     values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
     if op.ufunc is not None:
-        return call_text("ufunc", values, large=large)
-    forward = call_text("forward", ["numpy", *values], large=large)
+        return call_text("ufunc", values, by=by)
+    forward = call_text("forward", ["numpy", *values], by=by)
     if op.plain is None:
         return forward
-    plain = call_text("plain", values[: len(names)], large=large)
+    plain = call_text("plain", values[: len(names)], by=by)
     return f"{plain} if {defaults_test(op, names)} else {forward}"
 
 

@@ -139,6 +139,6 @@ def sharing_test(array: str) -> str:
     return f"sharing and {array}.size >= LARGE"
 
 
-def call_text(function: str, values: list[str], *, large: str = "") -> str:
-    """Return the call of a function of arrays; of `large` ones by the function of that name."""
-    return f"{large}({', '.join([function, *values])})" if large else f"{function}({', '.join(values)})"
+def call_text(function: str, values: list[str], *, by: str = "") -> str:
+    """Return the call of a function of arrays, or that of the one `by` which it is called, as by `in_parts`."""
+    return f"{by}({', '.join([function, *values])})" if by else f"{function}({', '.join(values)})"

@@ -163,7 +163,7 @@ def _write_call(op: Operator, function: str, values: list[str], first: str) -> s
     quick = call_text(function, [*values, f"x_{first}"])
     if not op.by_element:
         return quick
-    shared = call_text(function, [*values, f"out=x_{first}"], large="in_parts")
+    shared = call_text(function, [*values, f"out=x_{first}"], by="in_parts")
     return f"{shared} if {sharing_test(f'x_{first}')} else {quick}"
 
 

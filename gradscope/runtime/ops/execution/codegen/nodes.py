@@ -12,13 +12,14 @@ from ....dispatch import TENSOR_OPERATORS
 from ....graph.graph_node import Node
 from ....graph.saved_tensors import RELEASED, SavedResult
 from ....kernels.arithmetic.broadcast_arithmetic import LEAST
+from ....kernels.casts.half_arithmetic import in_single
 from ....kernels.elementwise import LARGE, in_parts, of_two
 from ....kernels.threads import sharing
 from ....memory import device
 from ....tensor.tensor import Tensor
 from ...declaration.annotations import Formula, Scope
 from .. import general
-from ..bare_functions import array_operators
+from ..bare_functions import HALF, array_operators
 from ..saving import saved_by
 from .compiling import broadcasts, call_text, compile_function, indented, sharing_test
 
@@ -92,6 +93,8 @@ def apply_scope(op: Operator) -> Scope:
         "BROAD": LEAST,
         "in_parts": in_parts,
         "of_two": of_two,
+        "in_single": in_single,
+        "FLOAT16": HALF,
     }
     scope.update({f"d_{name}": formula for name, formula in op.derivatives.items()})
     return scope
@@ -161,12 +164,13 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
         lines.append(f"    F = NUMPY if type({first}) is ndarray else array_operators(array_module({first}))")
     release = [_release(op, releasable)] if releasable else []
     if any(_is_shared(op, p.name) for p in op.edged):
-        large = "g.size >= BROAD" if broadcasts(op) else sharing_test("g")
-        lines += [
-            f"    if {large} and type(g) is ndarray:",
-            f"        results = {results_expression(op, large='of_two' if broadcasts(op) else 'in_parts')}",
-            *indented(2, [*release, "return results"]),
-        ]
+        large = ("g.size >= BROAD", "of_two") if broadcasts(op) else (sharing_test("g"), "in_parts")
+        for condition, by in (("n.dtype is FLOAT16", "in_single"), large):
+            lines += [
+                f"    if {condition} and type(g) is ndarray:",
+                f"        results = {results_expression(op, by=by)}",
+                *indented(2, [*release, "return results"]),
+            ]
     results = results_expression(op)
     lines += indented(1, [f"results = {results}", *release, "return results"] if release else [f"return {results}"])
     return "\n".join(lines) + "\n"
@@ -209,8 +213,8 @@ def may_be_number(op: Operator, name: str) -> bool:
     return bool(op.promote and op.numbers) and len(tensors) == 2 and name == tensors[1]
 
 
-def results_expression(op: Operator, *, large: str = "") -> str:
-    """Return the expression for the tuple of produced gradients; of `large` ones by the function of that name."""
+def results_expression(op: Operator, *, by: str = "") -> str:
+    """Return the expression for the tuple of produced gradients, where they may be `by` a function as `in_parts`."""
     if op.joint is not None:
         return call_expression(op, "joint", op.joint)
     if any(p.is_tensor_list for p in op.edged):
@@ -219,8 +223,7 @@ def results_expression(op: Operator, *, large: str = "") -> str:
     parts = []
     for index, parameter in enumerate(op.edged):
         function, formula = f"d_{parameter.name}", op.derivatives[parameter.name]
-        by = large if _is_shared(op, parameter.name) else ""
-        made = call_text(function, arguments_of(op, formula), large=by)
+        made = call_text(function, arguments_of(op, formula), by=by if _is_shared(op, parameter.name) else "")
         parts.append(f"{made} if e[{index}] is not None else None")
     return "(" + ", ".join(parts) + ",)"
 

@@ -1,4 +1,7 @@
-"""Conversions between dtypes; of half precision by the bits, which NumPy turns into single one after the other."""
+"""Conversions between dtypes; of half precision by the bits, which NumPy turns into single one after the other.
+
+- :mod:`~.half_arithmetic`: ufuncs of large arrays of half precision
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from ..memory import bfloat16
-from . import forms, loading, threads
-from .copies import converted
+from ...memory import bfloat16
+from .. import forms, loading, threads
+from ..copies import converted
 
 if TYPE_CHECKING:
-    from ..ops.declaration.annotations import Array, DType
+    from ...ops.declaration.annotations import Array, DType
 
-__all__ = ["cast"]
+__all__ = ["cast", "write_half", "write_single"]
 
 _HALF, _SINGLE, _WORD = numpy.dtype(numpy.float16), numpy.dtype(numpy.float32), numpy.dtype(numpy.int32)
 _BLOCK = 1 << 15
@@ -49,7 +52,8 @@ def cast(array: Array, kind: DType) -> Array:
     return converted(array, kind)
 
 
-def _write_half(x: Array, result: Array) -> None:
+def write_half(x: Array, result: Array) -> None:
+    """Write a vector of single precision to one of half."""
     loops = loading.compiled("half_precision_loops")
     if loops is not None:
         loops.to_half(x, result.view(numpy.uint16))
@@ -83,7 +87,8 @@ def _write_half_block(x: Array, result: Array, exponent: Array, mantissa: Array)
     to[...] = mantissa
 
 
-def _write_single(x: Array, result: Array) -> None:
+def write_single(x: Array, result: Array) -> None:
+    """Write a vector of half precision to one of single."""
     loops = loading.compiled("half_precision_loops")
     if loops is not None:
         loops.to_single(x.view(numpy.uint16), result)
@@ -99,4 +104,4 @@ def _write_single(x: Array, result: Array) -> None:
             number[...] = x[some]
 
 
-_WRITERS = {(_SINGLE, _HALF): _write_half, (_HALF, _SINGLE): _write_single}
+_WRITERS = {(_SINGLE, _HALF): write_half, (_HALF, _SINGLE): write_single}
