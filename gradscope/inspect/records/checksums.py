@@ -67,7 +67,7 @@ def checksums_in_memory(
     blocks = max(sizes) // (2 * BLOCK) + 1
     sums = numpy.empty(len(sizes), numpy.uint64)
     squares = numpy.zeros(len(sizes) if norms else 0)
-    loading.compiled("checksum_loops").checksums_and_squares(
+    loading.compiled("recording.checksum_loops").checksums_and_squares(
         numpy.array(addresses), numpy.array(sizes), _inside(), _factors(BLOCK, blocks), sums, squares
     )
     return sums.tolist(), numpy.sqrt(squares).tolist() if norms else [0.0] * len(sizes)

@@ -346,7 +346,7 @@ def _look(values: torch.Tensor, start: int, with_norm: bool) -> tuple[int, float
 
 def _compiled_looks(tensors: Mapping[int, torch.Tensor], with_norms: bool) -> Iterable[tuple[int, int, float]]:
     """Return what `_look` does of those among many tensors that the compiled loop can read, with their places."""
-    if sum(map(torch.Tensor.numel, tensors.values())) < _MANY or loading.compiled("checksum_loops") is None:
+    if sum(map(torch.Tensor.numel, tensors.values())) < _MANY or loading.compiled("recording.checksum_loops") is None:
         return ()
     runs = [
         (at, address, tensor.numel())

@@ -202,7 +202,9 @@ def measure(array: Any) -> TensorStatistics | None:
         flat = flat.astype(numpy.float32)
     size = flat.size
     blocks = [flat] if size <= _BLOCK else [flat[at : at + _BLOCK] for at in range(0, size, _BLOCK)]
-    loops = loading.compiled("statistics_loops") if flat.dtype == numpy.float32 and size >= _COMPILED else None
+    loops = (
+        loading.compiled("recording.statistics_loops") if flat.dtype == numpy.float32 and size >= _COMPILED else None
+    )
     found = _in_passes(blocks, size) if loops is None else _in_one_pass(loops, blocks, size)
     if found is None:
         return None

@@ -8,14 +8,14 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.activation_loops`: activation functions and their derivatives
 - :mod:`~.softmax_loops`: softmax, its logarithm and their derivatives, row by row
 - :mod:`~.recurrent_loops`: the gates of LSTM and GRU and their derivatives, of one step
-- :mod:`~.statistics_loops`: what a recording tells of a tensor: moments, and how many numbers have each exponent
-- :mod:`~.checksum_loops`: checksums of many tensors
+- :mod:`~.recording`: statistics and checksums for the instruments
 - :mod:`~.convolution_loops`: products of weights with rows of images
 - :mod:`~.normalization_loops`: layer, batch and group norm, and their derivatives
 - :mod:`~.attention_loops`: the weights of attention and their derivative, rows of scores
 - :mod:`~.arithmetic_loops`: rows beside one row, or a number for each
 - :mod:`~.selection_loops`: elements of one array or of another
 - :mod:`~.sum_loops`: sums of whole rows
+- :mod:`~.distance_loops`: distances between rows, and their derivative
 - :mod:`~.running_loops`: running sums, products and extremes along rows
 - :mod:`~.index_loops`: rows and elements that are added at indices
 - :mod:`~.half_precision_loops`: half precision to single and back, and arithmetic

@@ -19,6 +19,7 @@ from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import LinAlgError
 from ..execution.bare_functions import conj
+from ..losses.distances import are_many, has_compiled_loops
 from ..shape.reshape import axis_of
 from .lu import lu_in_place
 from .matrix_checks import (
@@ -552,8 +553,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
         )
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    if p == 2 and _are_many(x1._array, x2._array):
-        return OPERATORS["cdist.rows"].function(x1, x2)
+    if (p == 2 and are_many(x1._array, x2._array)) or has_compiled_loops(x1._array, x2._array, p):
+        return OPERATORS["cdist.rows"].function(x1, x2, float(p))
     apart = METHODS["unsqueeze"](x1, -2) - METHODS["unsqueeze"](x2, -3)
     if not x1._array.shape[-1]:
         return METHODS["sum"](apart, -1)
@@ -565,14 +566,6 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     # Rows that are equal send back nothing, of an infinite gradient too: that of a norm would be NaN.
     return METHODS["masked_fill"](distance, distance == 0, 0)
 
-
-def _are_many(a: Array, b: Array) -> bool:
-    """Whether matrices on the CPU, of single precision, are so large that their rows' differences leave the cache."""
-    single = type(a) is type(b) is numpy.ndarray and a.dtype.char == b.dtype.char == "f"
-    return single and a.size * b.shape[-2] >= _DIFFERENCES
-
-
-_DIFFERENCES = 1 << 16
 
 # --- under their names in linalg --------------------------------------------------------------------------------------
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy
 
 from ... import autocast, state
-from ...kernels import threads
+from ...kernels import loading, threads
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
@@ -17,6 +17,7 @@ from ...tensor.creation import broadcast_shapes
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
+from ..execution.bare_functions import in_rows
 
 
 @public(method=False)
@@ -105,7 +106,61 @@ def _blocks(xp: Namespace, pairs: int, width: int, least: int = 1) -> Iterator[s
         yield slice(start, min(start + step, pairs))
 
 
+_NAMES = {1: "manhattan", 2: "euclidean"}
+_DIFFERENCES = 1 << 16
+
+
+def are_many(a: Array, b: Array) -> bool:
+    """Whether matrices on the CPU, of single precision, are so large that their rows' differences leave the cache."""
+    are_single = type(a) is type(b) is numpy.ndarray and a.dtype.char == b.dtype.char == "f"
+    return are_single and a.size * b.shape[-2] >= _DIFFERENCES
+
+
+def has_compiled_loops(a: Array, b: Array, p: float) -> bool:
+    """Whether loops are compiled for the distances of order `p` of many rows."""
+    return p in _NAMES and are_many(a, b) and loading.compiled("distance_loops") is not None
+
+
+def _loop(p: float, kind: str) -> Callable[..., None]:
+    loop: Callable[..., None] = getattr(loading.compiled("distance_loops"), f"{_NAMES[int(p)]}_{kind}")
+    return loop
+
+
+_TINY = 1e-16
+"""A distance below may be of differences whose squares underflow."""
+
+
+def _write_distances(rows: Array, others: Array, p: float, result: Array) -> None:
+    """Write the distances between the rows of two matrices by compiled loops, shared by threads."""
+    loop, columns = _loop(p, "distances"), numpy.ascontiguousarray(others.T)
+    threads.over(len(rows), lambda some: loop(rows[some], columns, result[some]), others.size)
+    if p == 2:
+        i, j = ((result < _TINY) | (result == math.inf)).nonzero()
+        if i.size:  # in double precision no square under- or overflows
+            with numpy.errstate(invalid="ignore"):
+                apart = rows[i].astype(float) - others[j]
+                result[i, j] = numpy.sqrt(numpy.vecdot(apart, apart))
+
+
+def _pulls_of(weights: Array, rows: Array, others: Array, p: float) -> Array:
+    """Return the sum of slopes of the distances from each row to the others, each times its weight."""
+    result, loop, columns = numpy.empty(rows.shape, rows.dtype), _loop(p, "pulls"), numpy.ascontiguousarray(others.T)
+    threads.over(len(rows), lambda some: loop(weights[some], rows[some], columns, result[some]), others.size)
+    return result
+
+
+_LINES = 256
+"""How many rows' distances are computed at once of which the upper half is wanted."""
+
+
 def _pdist(xp: Namespace, self: Array, p: float = 2.0) -> Array:
+    if has_compiled_loops(self, self, p):
+        rows, lines = in_rows(xp, self), []
+        for some in threads.blocks(slice(0, len(rows)), _LINES):
+            found = numpy.empty((some.stop - some.start, len(rows)), rows.dtype)
+            _write_distances(rows[some], rows, p, found)
+            lines += [line[place + 1 :] for place, line in enumerate(found, some.start)]
+        return numpy.concatenate(lines)
     first, second = _pairs(xp, self.shape[0])
     found = xp.empty(first.shape, dtype=self.dtype)
     for block in _blocks(xp, first.size, self.shape[1]):
@@ -133,7 +188,7 @@ def _slope(apart: Array, distance: Array, p: float, F: Namespace) -> Array:
 def _euclidean_backward(g: Gradient, self: Array, result: Array, first: Array, second: Array, F: Namespace) -> Gradient:
     """Return the gradient for p = 2: sums of differences, weighted with gradients of pairs over their distances."""
     count, width = self.shape
-    shares = F.where(result == 0, F.zeros_like(g), g / F.where(result == 0, F.ones_like(result), result))
+    shares = _over(g, result, F)
     above = F.gather_backward(shares, (count * count,), 0, first * count + second).reshape(count, count)
     square = above + F.transpose(above, 0, 1)
     xp = device.array_module(getattr(self, "_array", self))
@@ -149,6 +204,8 @@ def _pdist_backward(g: Gradient, self: Array, p: float, result: Array, F: Namesp
     if p == 0 or self.shape[0] < 2:
         return F.zeros_like(self)
     bare = getattr(self, "_array", self)
+    if bare is self and has_compiled_loops(self, self, p):
+        return _pdist_pulls(g if p == 1 else _over(g, result, F), in_rows(numpy, self), p)
     first, second = _pairs(device.array_module(bare), self.shape[0])
     if bare is not self:
         first, second = self._wrap(first), self._wrap(second)
@@ -163,6 +220,21 @@ def _pdist_backward(g: Gradient, self: Array, p: float, result: Array, F: Namesp
         each = F.unsqueeze(g[block], 1) * _slope(apart, F.unsqueeze(result[block], 1), p, F)
         total = F.index_add(F.index_add(total, 0, i, each), 0, j, -each)
     return total
+
+
+def _over(g: Gradient, result: Array, F: Namespace) -> Gradient:
+    """Return a gradient over the distance, and 0 where there is none."""
+    still = result == 0
+    return F.where(still, F.zeros_like(g), g / F.where(still, F.ones_like(result), result))
+
+
+def _pdist_pulls(shares: Gradient, rows: Array, p: float) -> Gradient:
+    weights, begin, count = numpy.zeros((len(rows), len(rows)), rows.dtype), 0, len(rows)
+    for place in range(count):
+        end = begin + count - place - 1
+        weights[place, place + 1 :] = shares[begin:end]
+        begin = end
+    return _pulls_of(weights + weights.T, rows, rows, p)
 
 
 def _pdist_reference(self: Array, p: float = 2.0) -> Array:
@@ -237,9 +309,8 @@ def _by_products(self: Array, other: Array) -> tuple[Array, Array] | None:
         return None
     if not (numpy.isfinite(self).all() and numpy.isfinite(other).all()):
         return None
-    lead = numpy.broadcast_shapes(self.shape[:-2], other.shape[:-2])
-    a, b = (numpy.broadcast_to(x, (*lead, *x.shape[-2:])).astype(float) for x in (self, other))
-    return a.reshape(-1, *a.shape[-2:]), b.reshape(-1, *b.shape[-2:])
+    a, b = _matrices(self, other)
+    return a.astype(float), b.astype(float)
 
 
 def _rows(a: Array, b: Array) -> Iterator[tuple[int, slice, Array]]:
@@ -249,11 +320,24 @@ def _rows(a: Array, b: Array) -> Iterator[tuple[int, slice, Array]]:
             yield batch, rows, of_a[rows, None] + of_b
 
 
-def _distances(xp: Namespace, self: Array, other: Array) -> Array:
-    products = _by_products(self, other)
+def _matrices(self: Array, other: Array) -> tuple[Array, Array]:
+    """Return two batches of matrices that broadcast as ones with one dimension of batches."""
+    lead = numpy.broadcast_shapes(self.shape[:-2], other.shape[:-2])
+    a, b = (in_rows(numpy, numpy.broadcast_to(x, (*lead, *x.shape[-2:]))) for x in (self, other))
+    return a.reshape(-1, *a.shape[-2:]), b.reshape(-1, *b.shape[-2:])
+
+
+def _distances(xp: Namespace, self: Array, other: Array, p: float = 2.0) -> Array:
+    if has_compiled_loops(self, other, p):
+        a, b = _matrices(self, other)
+        found = numpy.empty((*a.shape[:2], b.shape[1]), self.dtype)
+        for rows, others, to in zip(a, b, found, strict=True):
+            _write_distances(rows, others, p, to)
+        return found.reshape(*numpy.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *found.shape[1:])
+    products = _by_products(self, other) if p == 2 else None
     if products is None:
         apart = self[..., :, None, :] - other[..., None, :, :]
-        return xp.sqrt(xp.add.reduce(apart * apart, axis=-1))
+        return xp.add.reduce(abs(apart), axis=-1) if p == 1 else xp.sqrt(xp.add.reduce(apart * apart, axis=-1))
     a, b = products
     found = numpy.empty((*a.shape[:2], b.shape[1]), self.dtype)
     for batch, rows, squared in _rows(a, b):
@@ -267,15 +351,22 @@ def _distances(xp: Namespace, self: Array, other: Array) -> Array:
     return found.reshape(*numpy.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *found.shape[1:])
 
 
-def _pull(g: Gradient, self: Array, other: Array, result: Array, F: Namespace) -> Gradient:
-    """Return the sums of differences from the other rows, each times its gradient over the distance, or 0."""
-    still = result == 0
-    weights = F.where(still, F.zeros_like(g), g / F.where(still, F.ones_like(result), result))
-    products = _by_products(self, other)
+def _pull(g: Gradient, self: Array, other: Array, p: float, result: Array, F: Namespace) -> Gradient:
+    """Return the sums of differences from the other rows, each times its gradient over the distance, or 0.
+
+    Of order 1 they are the differences' signs, each times its gradient.
+    """
+    weights = g if p == 1 else _over(g, result, F)
+    if type(g) is numpy.ndarray and has_compiled_loops(self, other, p):
+        a, b = _matrices(self, other)
+        pairs = in_rows(numpy, weights).reshape(len(a), a.shape[1], b.shape[1])
+        found = numpy.stack([_pulls_of(*each, p) for each in zip(pairs, a, b, strict=True)])
+        return found.reshape(*weights.shape[:-1], self.shape[-1])
+    products = _by_products(self, other) if p == 2 else None
     if products is not None:
         return _pull_by_products(weights, result, *products).reshape(*weights.shape[:-1], self.shape[-1])
     apart = F.unsqueeze(self, -2) - F.unsqueeze(other, -3)
-    return F.sum(F.unsqueeze(weights, -1) * apart, (-2,))
+    return F.sum(F.unsqueeze(weights, -1) * (F.sgn(apart) if p == 1 else apart), (-2,))
 
 
 def _pull_by_products(weights: Array, distances: Array, a: Array, b: Array) -> Array:
@@ -292,24 +383,28 @@ def _pull_by_products(weights: Array, distances: Array, a: Array, b: Array) -> A
     return total.astype(weights.dtype)
 
 
-def _cdist_reference(self: Array, other: Array) -> Array:
+def _cdist_reference(self: Array, other: Array, p: float = 2.0) -> Array:
     apart = self[..., :, None, :] - other[..., None, :, :]
-    return numpy.linalg.norm(apart, axis=-1)
+    return numpy.linalg.norm(apart, p, axis=-1)
 
 
 operator(
-    "cdist.rows(Tensor self, Tensor other)",
+    "cdist.rows(Tensor self, Tensor other, float p=2.0)",
     _distances,
     method=False,
     node="CdistBackward0",
     derivatives={
         "self": _pull,
-        "other": lambda g, self, other, result, F: _pull(
-            F.transpose(g, -1, -2), other, self, F.transpose(result, -1, -2), F
+        "other": lambda g, self, other, p, result, F: _pull(
+            F.transpose(g, -1, -2), other, self, p, F.transpose(result, -1, -2), F
         ),
     },
     doc="Return the distances between the rows of batches of matrices.",
-    samples=lambda make: [((make(4, 3), make(2, 3)), {}), ((make(2, 1, 3, 2), make(4, 2)), {})],
+    samples=lambda make: [
+        ((make(4, 3), make(2, 3)), {}),
+        ((make(4, 3), make(2, 3), 1.0), {}),
+        ((make(2, 1, 3, 2), make(4, 2)), {}),
+    ],
     reference=_cdist_reference,
     supports="f",
 )

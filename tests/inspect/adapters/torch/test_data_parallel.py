@@ -79,7 +79,7 @@ def test_many_elements_are_summed_as_few_are():
         large[1:102], large[2:103], torch.randn(9, dtype=torch.complex64, generator=draw).conj().imag,
         torch.ones(5000).bfloat16(), torch.randn(77, dtype=torch.float64, generator=draw), torch.zeros(0),
     ]  # fmt: skip
-    many, alone = both("checksum_loops", checksums_of, tensors)
+    many, alone = both("recording.checksum_loops", checksums_of, tensors)
     assert many[0] == alone[0]
     assert many[1] == pytest.approx(alone[1], rel=1e-6)
     assert checksums_of(tensors, with_norms=False)[0] == many[0]

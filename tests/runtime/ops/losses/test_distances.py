@@ -10,6 +10,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.runtime.ops.losses import distances
+from tests.runtime.kernels.both_forms import both
 from tests.side_by_side import compare, same_complaint
 
 rng = numpy.random.default_rng(0)
@@ -190,3 +191,40 @@ def test_a_row_that_is_not_finite_spoils_no_other_distance(value: float) -> None
 def test_distances_overflow_only_where_they_do() -> None:
     x, y = numpy.full((64, 64), 1e30, "f"), numpy.full((64, 64), -1e30, "f")
     numpy.testing.assert_allclose(gs.cdist(gs.tensor(x), gs.tensor(y)).numpy(), 1.6e31, rtol=1e-6)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("p", [1.0, 2.0])
+@pytest.mark.parametrize("name", ["cdist", "pdist"])
+def test_both_forms_of_many_distances_are_pytorchs(torch: Any, name: str, p: float) -> None:
+    x, y = normal(70, 21).astype("f"), normal(3, 65, 21).astype("f")
+    x[5], x[7] = x[6], x[8] + 1e-25
+
+    def run(lib: Any, dtype: str) -> list[Any]:
+        given = [lib.tensor(a.astype(dtype), requires_grad=True) for a in ((x, y) if name == "cdist" else (x,))]
+        distances = getattr(lib, name)(*given, p)
+        weights = numpy.resize([1.0, -2.0, 0.5], tuple(distances.shape)).astype(dtype)
+        gradients = lib.autograd.grad(distances, given, lib.tensor(weights))
+        return [part.detach().numpy() for part in (distances, *gradients)]
+
+    expected = run(torch, "d")
+    for form in both("distance_loops", run, gs, "f"):
+        for found, wanted in zip(form, expected, strict=True):
+            numpy.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+
+
+def test_small_and_large_differences_of_many_rows_keep_their_digits() -> None:
+    for size in (1e-30, 1e30):
+        x = numpy.full((70, 64), size, "f")
+        x[::2] *= -1
+        for p, length in ((1.0, 64 * 2 * size), (2.0, 8 * 2 * size)):
+            found, _ = both("distance_loops", lambda p=p, x=x: gs.pdist(gs.tensor(x), p).numpy())
+            assert set(numpy.unique(found / numpy.float32(length)).round(5)) == {0, 1}
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_infinite_and_nan_rows_spoil_their_own_distances_alone(p: float) -> None:
+    x = normal(70, 21).astype("f")
+    x[3, 4], x[5, 6], x[9, 0] = math.inf, math.nan, -math.inf
+    compiled, plain = both("distance_loops", lambda: gs.pdist(gs.tensor(x), p).numpy())
+    numpy.testing.assert_allclose(compiled, plain, rtol=1e-5)

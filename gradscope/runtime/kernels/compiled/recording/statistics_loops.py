@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy
 from numba import types
 
-from .jit import IN1, OUT1, i8, kernel
-from .jit.scalars import float_of_order, order_of
+from ..jit import IN1, OUT1, i8, kernel
+from ..jit.scalars import float_of_order, order_of
 
 _f8, _i4 = numpy.float64, numpy.int32
 _HIGHEST, _LOWEST = _i4(0x7FFFFFFF), _i4(-0x80000000)

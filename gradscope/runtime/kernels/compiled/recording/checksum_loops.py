@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 from numba import carray, types
 
-from .jit import i8, kernel, pointer_to_float, pointer_to_word
+from ..jit import i8, kernel, pointer_to_float, pointer_to_word
 
 _u8 = numpy.uint64
 _PLACES, _SUMS = types.Array(i8, 1, "C"), types.Array(types.uint64, 1, "C")

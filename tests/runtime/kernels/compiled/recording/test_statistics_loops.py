@@ -51,7 +51,7 @@ def statistics(array):
 @pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS)
 def test_both_forms_are_those_of_the_summary(array):
     plain = summarize(array)
-    for numbers, zeros, histogram in both("statistics_loops", statistics, array):
+    for numbers, zeros, histogram in both("recording.statistics_loops", statistics, array):
         wanted = [plain.norm, plain.min, plain.max, plain.mean, plain.std]
         np.testing.assert_allclose(numbers, wanted, rtol=2e-5, atol=1e-6 * plain.norm / array.size**0.5)
         assert numbers[1:3] == wanted[1:3]
@@ -68,4 +68,4 @@ def test_what_is_not_finite_is_counted(value):
         row = digest([array]).rows[0]
         return int(row["nans"]), int(row["infs"]), float(row["max"])
 
-    assert both("statistics_loops", counts) == ((plain.nans, plain.infs, plain.max),) * 2
+    assert both("recording.statistics_loops", counts) == ((plain.nans, plain.infs, plain.max),) * 2
