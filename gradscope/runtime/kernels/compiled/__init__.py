@@ -17,7 +17,7 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.sum_loops`: sums of whole rows
 - :mod:`~.distance_loops`: distances between rows, and their derivative
 - :mod:`~.running_loops`: running sums, products and extremes along rows
-- :mod:`~.index_loops`: rows and elements that are added at indices
+- :mod:`~.index_loops`: rows and elements at indices
 - :mod:`~.half_precision_loops`: half precision to single and back, and arithmetic
 - :mod:`~.extremes_loops`: the few largest or smallest numbers of rows, the largest of each window
 - :mod:`~.calculus_loops`: exp, tanh, arcs and the like, which NumPy has no vectors for with AVX2

@@ -1,10 +1,14 @@
-"""Sums at indices: the derivative of rows that were chosen by index."""
+"""Rows and elements at indices, which exist: taken, written, and added where they may be named several times."""
 
 from __future__ import annotations
 
+import numpy
 from numba import types
 
 from .jit import IN1, IN2, OUT1, OUT2, i8, kernel
+
+_PLACES_IN_ROWS = types.Array(i8, 2, "C", readonly=True)
+_u8 = numpy.uint64  # of an unsigned index no loop asks whether it counts from the end
 
 
 @kernel(OUT2, types.Array(i8, 1, "C", readonly=True), IN2)
@@ -21,3 +25,28 @@ def add_elements(total, places, values):
     """Add each number to the one that its place names, likewise."""
     for i in range(len(values)):
         total[places[i]] += values[i]
+
+
+@kernel(IN2, _PLACES_IN_ROWS, OUT2)
+def take_in_rows(rows, places, result):
+    for i in range(len(places)):
+        row = rows[i]
+        for j in range(places.shape[1]):
+            result[i, j] = row[_u8(places[i, j])]
+
+
+@kernel(OUT2, _PLACES_IN_ROWS, IN2)
+def put_in_rows(rows, places, values):
+    """Write each number to its place, the last one of several last."""
+    for i in range(len(places)):
+        row = rows[i]
+        for j in range(places.shape[1]):
+            row[_u8(places[i, j])] = values[i, j]
+
+
+@kernel(OUT2, _PLACES_IN_ROWS, IN2)
+def add_in_rows(rows, places, values):
+    for i in range(len(places)):
+        row = rows[i]
+        for j in range(places.shape[1]):
+            row[_u8(places[i, j])] += values[i, j]

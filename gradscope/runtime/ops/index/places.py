@@ -14,7 +14,7 @@ import numpy
 from ...kernels import forms, loading, threads
 
 if TYPE_CHECKING:
-    from ..declaration.annotations import Array
+    from ..declaration.annotations import Array, Namespace
 
 __all__ = ["are_worth_it", "combine", "put", "take"]
 
@@ -47,6 +47,11 @@ def take(array: Array, axis: int, index: Array) -> Array:
            [3]])
     """
     result, flat = numpy.empty(index.shape, array.dtype), array.reshape(-1)
+    loops = _loops_in_rows(array, axis, index)
+    if loops is not None:
+        rows, places, to = _in_rows(array, index, result)
+        threads.over(len(rows), lambda some: loops.take_in_rows(rows[some], places[some], to[some]), places.shape[1])
+        return result
 
     def work(part: slice) -> None:
         for some, positions in _positions(array, axis, index, part):
@@ -59,6 +64,10 @@ def take(array: Array, axis: int, index: Array) -> Array:
 def put(array: Array, axis: int, index: Array, values: Array) -> None:
     """Write values, which broadcast to the shape of the index, to these places, the last one of several last."""
     flat, values = array.reshape(-1), numpy.broadcast_to(values, index.shape)
+    loops = _loops_in_rows(array, axis, index)
+    if loops is not None:
+        loops.put_in_rows(*_in_rows(array, index, numpy.ascontiguousarray(values, array.dtype)))
+        return
     for some, positions in _positions(array, axis, index, slice(0, len(index))):
         flat[positions] = values[some].reshape(-1)
 
@@ -66,10 +75,28 @@ def put(array: Array, axis: int, index: Array, values: Array) -> None:
 def combine(ufunc: numpy.ufunc, array: Array, axis: int, index: Array, values: Array) -> None:
     """Combine these places with values of the shape of the index, one after the other, as ``ufunc.at`` does."""
     flat = array.reshape(-1)
+    loops = _loops_in_rows(array, axis, index) if ufunc is numpy.add else None
+    if loops is not None:
+        loops.add_in_rows(*_in_rows(array, index, numpy.ascontiguousarray(values, array.dtype)))
+        return
     loops = loading.compiled("index_loops") if ufunc is numpy.add and array.dtype.char == "f" else None
     at = ufunc.at if loops is None else loops.add_elements
     for some, positions in _positions(array, axis, index, slice(0, len(index))):
         at(flat, positions, numpy.ascontiguousarray(values[some], array.dtype).reshape(-1))
+
+
+def _loops_in_rows(array: Array, axis: int, index: Array) -> Namespace | None:
+    """Return the compiled loops, where they are for the arrays: places in each of the rows along the last axis."""
+    if array.dtype.char != "f" or index.dtype.itemsize != 8 or axis != array.ndim - 1:
+        return None
+    if index.shape[:-1] != array.shape[:-1] or not index.flags.c_contiguous:
+        return None
+    return loading.compiled("index_loops")
+
+
+def _in_rows(array: Array, *others: Array) -> list[Array]:
+    """Return arrays that differ in the last dimension alone as matrices."""
+    return [a.reshape(-1, a.shape[-1]) for a in (array, *others)]
 
 
 def _positions(array: Array, axis: int, index: Array, part: slice) -> Iterator[tuple[slice, Array]]:
