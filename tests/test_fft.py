@@ -123,3 +123,22 @@ def test_results_into_a_tensor(torch: Any) -> None:
 def test_every_function_is_there(torch: Any) -> None:
     theirs = {name for name in dir(torch.fft) if "fft" in name and not name.startswith("_")}
     assert theirs == set(gs.fft.__all__)
+
+
+@pytest.mark.parametrize("kind", ["f", "d"])
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_large_transforms_and_their_gradients_are_those_of_their_rows(kind: str, norm: str) -> None:
+    x = numpy.random.default_rng(0).standard_normal((200, 90)).astype(kind)
+    tolerance = {"rtol": 1e-4 if kind == "f" else 1e-12, "atol": 1e-4 if kind == "f" else 1e-12}
+
+    def run(x: Any) -> list[Any]:
+        x = gs.tensor(x, requires_grad=True)
+        whole, half = gs.fft.fft(x, norm=norm), gs.fft.rfft(x, norm=norm)
+        back, real = gs.fft.ifft(whole * 2, norm=norm), gs.fft.irfft(half * 3, 90, norm=norm)
+        (gradient,) = gs.autograd.grad((back.real * real).sum() + whole.abs().sum(), x)
+        return [part.detach().numpy() for part in (whole, half, back, real, gradient)]
+
+    whole, rows = run(x), run(x[3:5])
+    for found, expected in zip(whole, rows, strict=True):
+        assert found.dtype == expected.dtype
+        numpy.testing.assert_allclose(found[3:5], expected, **tolerance)

@@ -36,10 +36,23 @@ def _complex_like(xp: Namespace, array: Array, like: Array) -> Array:
     return array.astype(xp.complex64 if like.dtype in (xp.float32, xp.complex64) else xp.complex128, copy=False)
 
 
+_LEAST = 1 << 14
+
+
+def _transforms(xp: Namespace, array: Array) -> Namespace:
+    """Return the module of transforms: of large arrays on the CPU SciPy's, which computes several lines at once."""
+    if xp is not numpy or array.size < _LEAST:
+        return xp.fft
+    import scipy.fft  # at first use: it takes longer to import than all of gradscope
+
+    return scipy.fft
+
+
 def _complex(xp: Namespace, self: Array, dim: Dims, normalization: int, forth: bool) -> Array:
     if not dim:
         return self.copy()
-    transform, names = (xp.fft.fftn, _FORTH) if forth else (xp.fft.ifftn, _BACK)
+    module = _transforms(xp, self)
+    transform, names = (module.fftn, _FORTH) if forth else (module.ifftn, _BACK)
     return _complex_like(xp, transform(self, axes=tuple(dim), norm=names[normalization]), self)
 
 
@@ -51,13 +64,14 @@ def refuse_halves(array: Array) -> None:
 
 def _from_real(xp: Namespace, self: Array, dim: Dims, normalization: int, onesided: bool) -> Array:
     refuse_halves(self)
-    transform = xp.fft.rfftn if onesided else xp.fft.fftn
+    module = _transforms(xp, self)
+    transform = module.rfftn if onesided else module.fftn
     return _complex_like(xp, transform(self, axes=tuple(dim), norm=_FORTH[normalization]), self)
 
 
 def _to_real(xp: Namespace, self: Array, dim: Dims, normalization: int, last_dim_size: int) -> Array:
     sizes = [*(self.shape[axis] for axis in dim[:-1]), last_dim_size]
-    found = xp.fft.irfftn(self, s=sizes, axes=tuple(dim), norm=_BACK[normalization])
+    found = _transforms(xp, self).irfftn(self, s=sizes, axes=tuple(dim), norm=_BACK[normalization])
     return found.astype(xp.float32 if self.dtype == xp.complex64 else xp.float64, copy=False)
 
 
