@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from .. import forms, threads
+from .. import forms, loading, threads
 
 if TYPE_CHECKING:
     from ...ops.declaration.annotations import Array
@@ -95,13 +95,26 @@ def _operands(x: Any, y: Any) -> list[Array] | None:
 
 
 def _write_fmod(x: Array, y: Array, result: Array, wide: Array, quotient: Array) -> bool:
+    loops = loading.compiled("special_function_loops")
+    if loops is not None:
+        return _by_loop(loops.fmods, x, y, result)
     exact = _write_rest(numpy.trunc, x, y, result, wide, quotient)
     numpy.copysign(result, x, out=result)
     return exact
 
 
 def _write_remainder(x: Array, y: Array, result: Array, wide: Array, quotient: Array) -> bool:
+    loops = loading.compiled("special_function_loops")
+    if loops is not None:
+        return _by_loop(loops.remainders, x, y, result)
     return _write_rest(numpy.floor, x, y, result, wide, quotient)
+
+
+def _by_loop(loop: Any, x: Array, y: Array, result: Array) -> bool:
+    """Write remainders by a compiled loop; say whether they are exact."""
+    beyond = numpy.empty(1, numpy.int64)
+    loop(*[a if a.ndim else numpy.full(result.size, a) for a in (x, y)], result, beyond)
+    return not beyond[0]
 
 
 def _write_rest(rounded: numpy.ufunc, x: Array, y: Array, result: Array, wide: Array, quotient: Array) -> bool:

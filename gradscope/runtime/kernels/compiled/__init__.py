@@ -22,7 +22,7 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.extremes_loops`: the few largest or smallest numbers of rows, the largest of each window
 - :mod:`~.calculus_loops`: exp, tanh, arcs and the like, which NumPy has no vectors for with AVX2
 - :mod:`~.error_function_loops`: the error function
-- :mod:`~.special_function_loops`: its complement and inverse, Bessel functions
+- :mod:`~.special_function_loops`: its complement and inverse, Bessel functions, remainders
 - :mod:`~.update_loops`: an optimizer's update of a parameter, in one pass
 - :mod:`~.waiting_loops`: waiting for another thread
 """

@@ -12,7 +12,7 @@ import numpy
 
 from . import scalar
 
-__all__ = ["MOST_TAN", "erfc", "erfinv", "exp", "hypot", "i0", "i1", "log", "logit", "tan"]
+__all__ = ["MOST_TAN", "erfc", "erfinv", "exp", "floor", "hypot", "i0", "i1", "log", "logit", "tan"]
 
 _f8, _u8 = numpy.float64, numpy.uint64
 
@@ -34,6 +34,13 @@ def exp(x):
     r = x - (shifted - _ROUND) * _LOG_TWO
     p = (((((_E6 * r + _E5) * r + _E4) * r + _E3) * r + _E2) * r + _E1) * r + _E0
     return p * _u8(_u8(_f8(shifted).view(_u8) + _EXPONENT) << _MANTISSA_SIZE).view(_f8)
+
+
+@scalar
+def floor(x):
+    """Return a number below 2^51 in size rounded down."""
+    nearest = (x + _ROUND) - _ROUND
+    return nearest - _ONE if nearest > x else nearest
 
 
 _ROOT_HALF_BITS = _u8(_f8(math.sqrt(0.5)).view(_u8))
