@@ -50,3 +50,12 @@ def add_in_rows(rows, places, values):
         row = rows[i]
         for j in range(places.shape[1]):
             row[_u8(places[i, j])] += values[i, j]
+
+
+@kernel(OUT2, types.Array(i8, 1, "C", readonly=True), IN2)
+def add_columns(rows, places, columns):
+    """Add each column to the one that its place names, one after the other."""
+    for i in range(len(rows)):
+        row = rows[i]
+        for j in range(len(places)):
+            row[_u8(places[j])] += columns[i, j]

@@ -124,6 +124,11 @@ def add_at(xp: Namespace, target: Array, arrays: Sequence[Array], dims: Dims, va
     outer, inner, whole = math.prod(target.shape[:first]), math.prod(target.shape[first + count :]), math.prod(middle)
     values = xp.broadcast_to(values, (*target.shape[:first], *position.shape, *target.shape[first + count :]))
     position = position.reshape(-1)
+    loops = _loops_for(target, values) if outer != 1 and inner == 1 else None
+    if loops is not None:
+        columns = numpy.ascontiguousarray(values.reshape(outer, position.size))
+        loops.add_columns(target.reshape(outer, whole), position.astype("int64", copy=False), columns)
+        return
     if outer != 1:
         position = (xp.arange(outer).reshape(-1, 1) * whole + position).reshape(-1)
     _add_rows(xp, target.reshape(-1), position, values.reshape(position.size, inner))
@@ -136,11 +141,20 @@ def _from_the_front(index: Array, size: int) -> Array:
     return index % max(size, 1)
 
 
+def _are_large(total: Array, values: Array) -> bool:
+    """Whether many numbers are added on the CPU, of the dtype of the total."""
+    return values.size >= forms.LEAST and type(total) is devices.ndarray and total.dtype.char == values.dtype.char
+
+
+def _loops_for(total: Array, values: Array) -> Namespace | None:
+    """Return the compiled loops, where they are for the arrays."""
+    return loading.compiled("index_loops") if _are_large(total, values) and total.dtype.char == "f" else None
+
+
 def _add_rows(xp: Namespace, flat: Array, places: Array, rows: Array) -> None:
     """Add `rows` to those rows of a flat array that `places` count, in blocks whose indices stay in the cache."""
     width = rows.shape[1]
-    large = rows.size >= forms.LEAST and type(flat) is devices.ndarray and flat.dtype.char == rows.dtype.char
-    loops = loading.compiled("index_loops") if large and flat.dtype.char == "f" else None
+    loops = _loops_for(flat, rows)
     if loops is not None:
         given = places.astype("int64", copy=False), xp.ascontiguousarray(rows)
         loops.add_rows(flat.reshape(-1, width), *given)
@@ -148,7 +162,7 @@ def _add_rows(xp: Namespace, flat: Array, places: Array, rows: Array) -> None:
     if width == 1:
         accumulate_at(xp, "add", flat, places, rows.reshape(-1))
         return
-    if large and flat.dtype.char in "fd" and flat.size <= 2 * rows.size:
+    if _are_large(flat, rows) and flat.dtype.char in "fd" and flat.size <= 2 * rows.size:
         _add_product(flat.reshape(-1, width), places, rows)
         return
     within = xp.arange(width)
