@@ -125,7 +125,7 @@ ELEMENTWISE = {
     "expm1s": Elementwise("x", "result = expm1(x);"),
     "log2s": Elementwise("x", "result = log2(x);"),
     "log10s": Elementwise("x", "result = log10(x);"),
-    "atan2s": Elementwise("y x", "result = atan2(y, x);"),
+    "atan2s": Elementwise("x y", "result = atan2(x, y);"),
     "hypots": Elementwise("x y", "result = hypot(x, y);"),
     "logaddexps": Elementwise(
         "x y",

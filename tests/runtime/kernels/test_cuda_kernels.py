@@ -217,11 +217,12 @@ def test_an_elementwise_kernel_is_given_its_arrays_and_numbers(compiler, name, k
 
 def test_each_compiled_formula_has_one_of_the_same_parameters():
     pytest.importorskip("numba", reason="compiles kernels")
-    from gradscope.runtime.kernels.compiled import activation_loops, calculus_loops, softmax_loops, update_loops
+    from gradscope.runtime.kernels.compiled import activation_loops, calculus_loops, jit, softmax_loops, update_loops
 
     def parameters(loops, results):
         kernels = [(name, value) for name, value in vars(loops).items() if hasattr(value, "py_func")]
-        codes = {name: value.py_func.__code__ for name, value in kernels if value.py_func.__module__ == loops.__name__}
+        homes = (loops.__name__, jit.__name__)  # of a loop of its own, and of one for any function
+        codes = {name: value.py_func.__code__ for name, value in kernels if value.py_func.__module__ in homes}
         named = {name: code.co_varnames[: code.co_argcount] for name, code in codes.items()}
         return {name: [p for p in names if p not in results] for name, names in named.items() if name[0] != "_"}
 
