@@ -77,7 +77,7 @@ def test_threads_that_are_awake_are_told_first(monkeypatch):
         worker.state = state
         monkeypatch.setattr(worker, "give", lambda job, state=state: told.append(state))
         workers._workers.append(worker)
-    workers.give(print, 16 * threads.WORTH, 2, 1, 1)
+    workers.job(lambda part: None, 16 * threads.WORTH, 2, 1, 1).finish()
     assert told == [threads._AWAKE, threads._ASLEEP]
 
 
@@ -244,6 +244,30 @@ def test_a_signal_while_it_waits_waits_for_the_threads(three):
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert len(late) == 2
+
+
+def test_a_signal_while_threads_are_told_leaves_nobody_at_work(three, monkeypatch):
+    raised, late, give = threading.Event(), [], threads._Worker.give
+    workers = threads._workers()
+    ending = [worker._thread for worker in workers._workers]
+
+    def interrupted(worker, job):
+        give(worker, job)
+        raise KeyboardInterrupt
+
+    def work(part):
+        time.sleep(0.05)
+        late.append(raised.is_set())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threads._Worker, "give", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            threads.over(3 * threads.WORTH, work)
+        raised.set()
+    workers.end()
+    for thread in ending:
+        thread.join(60)
+    assert True not in late
 
 
 def test_what_a_signal_takes_from_the_queue_is_not_waited_for():

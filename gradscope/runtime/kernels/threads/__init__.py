@@ -48,7 +48,7 @@ class _Job:
     """Parts of some work. Each thread takes the next one when it has done one: what comes late finds less to do."""
 
     def __init__(
-        self, work: Callable[[slice], object], parts: list[slice], left: Signal, told: Sequence[Signal] = ()
+        self, work: Callable[[slice], object], parts: list[slice], left: Signal, helpers: Sequence[_Worker] = ()
     ) -> None:
         self._work: Callable[[slice], object] | None = work
         self._parts = parts  # the next one is the last
@@ -57,7 +57,7 @@ class _Job:
         self._left: list[_Raised | None] = []
         self._news: SimpleQueue[None] = SimpleQueue()
         self._has_left = left
-        self._told = told
+        self._helpers = helpers
 
     def help(self) -> None:
         """Take parts, on a thread that has been told of them."""
@@ -68,24 +68,29 @@ class _Job:
         self._has_left.send()
 
     def finish(self) -> list[_Raised]:
-        """Take parts; return what was raised, by a signal too, when no thread writes any more.
+        """Tell helpers and take parts; return what was raised, by a signal too, when no thread writes any more.
 
-        A signal may raise just when the queue has given something out, which is lost; what is in the list is not.
+        A signal may raise just when the queue has given something out, which is lost; what is in the list is not. It
+        may raise just when a helper has been told, too.
         """
         raised: list[_Raised | None] = []
         while True:
             try:
-                for signal in self._told:  # just before this thread computes and lets go of the interpreter's lock
-                    signal.send()
+                for helper in self._helpers:
+                    helper.give(self)
+                for helper in self._helpers:  # just before this thread computes and lets go of the interpreter's lock
+                    helper.told.send()
                 raised.append(self._take())
                 while self._others_work():
                     self._news.get()
                 break
             except BaseException as error:  # Ctrl+C, or whatever the program has a signal raise
                 self._parts.clear()
+                self._helpers = ()
                 raised.append((-1, error))
         raised += self._left
         self._work = self._context = None  # for a thread that comes later, which would keep arrays alive
+        self._helpers = ()  # one that has ended has the job for ever
         self._left.clear()
         try:
             return [what for what in raised if what is not None]
@@ -170,7 +175,6 @@ class _Workers:
     """The threads that help who asks."""
 
     def __init__(self, number: int) -> None:
-        self._lock = threading.Lock()
         self._workers: list[_Worker] = []
         self._left = Signal()
         for index in range(number):
@@ -181,26 +185,20 @@ class _Workers:
                 break
             self._workers.append(worker)
 
-    def give(self, work: Callable[[slice], object], size: int, number: int, each: int, step: int) -> _Job:
-        """Tell so many threads of a job; where there are none, whoever gives it does all of it."""
-        with self._lock:  # a job behind the last word would wait for ever
-            helpers = self._workers
-            if number < len(helpers):
-                helpers = sorted(helpers, key=attrgetter("state"))[:number]
-            lead = _LEAD_OF_AWAKE if all(worker.state == _AWAKE for worker in helpers) else _LEAD
-            told = [worker.told for worker in helpers]
-            job = _Job(work, _parts(size, number + 1, each, step, lead), self._left, told)
-            for worker in helpers:
-                worker.give(job)
-        return job
+    def job(self, work: Callable[[slice], object], size: int, number: int, each: int, step: int) -> _Job:
+        """Return a job for so many threads and whoever finishes it, who does all of it where there are none."""
+        helpers = self._workers
+        if number < len(helpers):
+            helpers = sorted(helpers, key=attrgetter("state"))[:number]
+        lead = _LEAD_OF_AWAKE if all(worker.state == _AWAKE for worker in helpers) else _LEAD
+        return _Job(work, _parts(size, number + 1, each, step, lead), self._left, helpers)
 
     def end(self) -> None:
         """Have the threads end when they have done what they were given."""
-        with self._lock:
-            for worker in self._workers:
-                worker.give(None)
-                worker.told.send()
-            self._workers = []
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.give(None)
+            worker.told.send()
 
 
 class _Here(threading.local):
@@ -244,7 +242,7 @@ def over(size: int, work: Callable[[slice], object], each: int = 1, step: int = 
     if number < 2 or size <= step or _here.serves or sys.is_finalizing():
         work(slice(0, size))
         return
-    raised = _workers().give(work, size, number - 1, each, step).finish()
+    raised = _workers().job(work, size, number - 1, each, step).finish()
     if raised:
         try:
             raise min(raised, key=itemgetter(0))[1]
