@@ -9,6 +9,7 @@ import hashlib
 import importlib
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -19,6 +20,10 @@ from typing import Any
 __all__ = ["compiled", "compiler"]
 
 _FAMILIES = "gradscope.runtime.kernels.compiled."
+
+
+class _Loading:
+    lock = threading.RLock()  # while kernels are loaded, Numba's folder is another one for the whole process
 
 
 @cache
@@ -46,7 +51,7 @@ def _load(family: str) -> tuple[ModuleType | None, str]:
     if wanted == "numpy":
         return None, "NumPy: GRADSCOPE_KERNELS=numpy"
     try:
-        with _kept_on_disk():
+        with _Loading.lock, _kept_on_disk():
             return importlib.import_module(_FAMILIES + family), ""
     except ImportError as error:
         return None, f"NumPy: Numba cannot be imported ({error})"
@@ -84,3 +89,12 @@ def _kept_on_disk() -> Iterator[None]:
         yield
     finally:
         config.CACHE_DIR = before
+
+
+def _after_fork() -> None:
+    """Have a lock that no thread has, for the one that had it is not in the process that a fork makes."""
+    _Loading.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -5,6 +5,8 @@ import importlib
 import os
 import subprocess
 import sys
+import threading
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -86,3 +88,25 @@ def test_compiled_kernels_are_kept_where_there_is_a_folder(tmp_path, writable):
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
     kept = list(folder.rglob("error_function_loops.erf*.nbc"))
     assert len(kept) == (1 if writable else 0)
+
+
+def test_threads_that_load_kernels_at_once_leave_numbas_folder_as_it_was(monkeypatch, forgetful):
+    config = pytest.importorskip("numba", reason="compiles kernels").config
+    folders, before = [], config.CACHE_DIR
+
+    def load(name):
+        folders.append(config.CACHE_DIR)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(loading, "importlib", SimpleNamespace(import_module=load))
+    loaders = [
+        threading.Thread(target=loading.compiled, args=(family,)) for family in ("activation_loops", "sum_loops")
+    ]
+    for loader in loaders:
+        loader.start()
+        time.sleep(0.02)  # the second one begins while the first one loads, and ends after it
+    for loader in loaders:
+        loader.join()
+    assert len(folders) == 2
+    assert folders[0] == folders[1]
+    assert config.CACHE_DIR == before
