@@ -177,8 +177,8 @@ def _logcumsumexp(xp: Namespace, self: Array, dim: int) -> Array:
     if not self.ndim:
         return self.copy()
     if self.dtype.kind != "c":
-        if type(self) is numpy.ndarray:
-            return running.accumulated(numpy.logaddexp, self, axis)
+        if type(self) is numpy.ndarray:  # in double precision: each is rounded from the one before it
+            return running.accumulated(numpy.logaddexp, self.astype(float), axis).astype(self.dtype, copy=False)
         return _running(xp, xp.logaddexp, self, axis)
     result = self.copy()
     rows = xp.moveaxis(result, axis, 0)
