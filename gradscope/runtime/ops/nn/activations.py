@@ -162,10 +162,10 @@ operator(
 
 def _threshold(xp: Namespace, self: Array, threshold: Number, value: Number) -> Array:
     refuse_kinds("threshold_cpu", self, "bc")
+    threshold, value = as_element(threshold, self), as_element(value, self)
 
     def formula(x: Array) -> Array:
-        chosen = select(xp, x <= as_element(threshold, x), as_element(value, x), x)
-        return chosen.astype(x.dtype, copy=False)
+        return select(xp, x <= threshold, value, x).astype(x.dtype, copy=False)
 
     return _in_one_pass("threshold", formula, self, settings=(threshold, value))
 

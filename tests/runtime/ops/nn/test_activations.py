@@ -179,3 +179,12 @@ def test_a_rectifier_passes_the_gradient_where_its_input_is_above_0_or_nan(size:
         found = OPERATORS["threshold_backward"].run_forward(numpy, g, x, 0)
     numpy.testing.assert_array_equal(found, numpy.where(x <= 0, numpy.zeros((), dtype), g))
     assert found.dtype == dtype
+
+
+@pytest.mark.parametrize("size", [8, 1 << 15])
+@pytest.mark.parametrize("settings", [(1e300, 0.0), (0.0, -1e300)])
+def test_a_threshold_that_the_dtype_has_no_place_for_is_refused_whatever_the_size(
+    size: int, settings: tuple[float, float]
+) -> None:
+    with pytest.raises(RuntimeError, match="cannot be converted"):
+        gs.nn.functional.threshold(gs.zeros(size), *settings)
