@@ -40,10 +40,11 @@ def select(xp: Namespace, condition: Array, chosen: Any, other: Operand) -> Arra
     """
     if type(condition) is not numpy.ndarray or condition.size < forms.LEAST:
         return xp.where(condition, chosen, other)
-    chosen, other = _as_array(chosen, other), _as_array(other, chosen)
+    shape = condition.shape
+    chosen, other = _as_array(chosen, other, shape), _as_array(other, chosen, shape)
     if not _can_mask(condition, chosen, other):
         return xp.where(condition, chosen, other)
-    result = numpy.empty(condition.shape, chosen.dtype)
+    result = numpy.empty(shape, chosen.dtype)
     bits = _BITS[chosen.itemsize]
     mask, to = condition.reshape(-1).view("b"), result.reshape(-1).view(bits)
     a, b = _bits(chosen, bits), _bits(other, bits)
@@ -128,10 +129,10 @@ def _loop(chosen: Array, other: Array) -> Callable[..., None] | None:
     return getattr(loading.compiled("selection_loops"), name, None)
 
 
-def _as_array(value: Any, beside: Any) -> Any:
-    """Return as an array of no dimension a number beside floats, as NumPy takes it, and one that has been expanded."""
+def _as_array(value: Any, beside: Any, shape: tuple[int, ...]) -> Any:
+    """Return as an array of no dimension a number beside floats, as NumPy takes it, and one expanded to a shape."""
     if type(value) is numpy.ndarray:
-        return value if value.ndim == 0 or any(value.strides) else value[(0,) * value.ndim + (...,)]
+        return value if value.shape != shape or any(value.strides) else value[(0,) * value.ndim + (...,)]
     kind = getattr(beside, "dtype", None)
     if kind is None or kind.kind != "f" or not (type(value) in (int, float) or getattr(value, "dtype", None) == kind):
         return value

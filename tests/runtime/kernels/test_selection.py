@@ -83,3 +83,13 @@ def test_reversed_rows_are_numpys(shape, kind):
     actual = reversed_rows(array)
     assert actual.flags.c_contiguous
     np.testing.assert_array_equal(actual, array[..., ::-1])
+
+
+@pytest.mark.parametrize("expanded", [(4, 20_000), (1, 4, 20_000), (20_000,)])
+def test_an_expanded_array_of_another_shape_than_the_mask_broadcasts(expanded):
+    condition = np.random.default_rng(0).random((1, 20_000)) > 0.5
+    spread, array = np.broadcast_to(np.float32(2), expanded), np.zeros(20_000, "f")
+    for chosen, other in ((spread, array), (array, spread), (spread, 0.0)):
+        found, expected = select(np, condition, chosen, other), np.where(condition, chosen, other)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected, strict=True)
