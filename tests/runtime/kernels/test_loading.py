@@ -109,4 +109,4 @@ def test_threads_that_load_kernels_at_once_leave_numbas_folder_as_it_was(monkeyp
         loader.join()
     assert len(folders) == 2
     assert folders[0] == folders[1]
-    assert config.CACHE_DIR == before
+    assert before == config.CACHE_DIR

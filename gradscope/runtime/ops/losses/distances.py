@@ -297,11 +297,11 @@ _NEAR = 1e-6
 """Of the sum of two rows' squares: a smaller squared distance is computed from differences, not from products."""
 
 _PAIRS = 1 << 17
-"""How many are computed at once."""
+"""How many are computed at once, and how many numbers of the differences of near ones."""
 
 
 def _by_products(self: Array, other: Array) -> tuple[Array, Array] | None:
-    """Return batches of matrices in double precision, where products of these have the digits that differences have.
+    """Return batches of matrices where products, in double precision, have the digits that differences have.
 
     None where they are of another dtype than float32, or not finite.
     """
@@ -309,8 +309,23 @@ def _by_products(self: Array, other: Array) -> tuple[Array, Array] | None:
         return None
     if not (numpy.isfinite(self).all() and numpy.isfinite(other).all()):
         return None
-    a, b = _matrices(self, other)
-    return a.astype(float), b.astype(float)
+    return _matrices(self, other)
+
+
+def _matrices(self: Array, other: Array) -> tuple[Array, Array]:
+    """Return two batches of matrices that broadcast as ones with one dimension of batches."""
+    lead = numpy.broadcast_shapes(self.shape[:-2], other.shape[:-2])
+    a, b = (in_rows(numpy, numpy.broadcast_to(x, (*lead, *x.shape[-2:]))) for x in (self, other))
+    return a.reshape(-1, *a.shape[-2:]), b.reshape(-1, *b.shape[-2:])
+
+
+def _centred(x: Array, y: Array) -> tuple[Array, Array]:
+    """Return both in double precision, as seen from the middle of `y`: a common offset would leave products no digits.
+
+    What single precision holds of a small number beside a large offset is lost: near rows are taken as they were.
+    """
+    middle = y.mean(-2, float, keepdims=True)
+    return x - middle, y - middle
 
 
 def _rows(a: Array, b: Array) -> Iterator[tuple[int, slice, Array]]:
@@ -320,11 +335,10 @@ def _rows(a: Array, b: Array) -> Iterator[tuple[int, slice, Array]]:
             yield batch, rows, of_a[rows, None] + of_b
 
 
-def _matrices(self: Array, other: Array) -> tuple[Array, Array]:
-    """Return two batches of matrices that broadcast as ones with one dimension of batches."""
-    lead = numpy.broadcast_shapes(self.shape[:-2], other.shape[:-2])
-    a, b = (in_rows(numpy, numpy.broadcast_to(x, (*lead, *x.shape[-2:]))) for x in (self, other))
-    return a.reshape(-1, *a.shape[-2:]), b.reshape(-1, *b.shape[-2:])
+def _differences(x: Array, y: Array, i: Array, j: Array) -> Iterator[tuple[slice, Array]]:
+    """Yield parts of pairs of rows, and their differences in double precision."""
+    for some in threads.blocks(slice(0, i.size), max(_PAIRS // x.shape[1], 1)):
+        yield some, numpy.subtract(x[i[some]], y[j[some]], dtype=float)
 
 
 def _distances(xp: Namespace, self: Array, other: Array, p: float = 2.0) -> Array:
@@ -338,15 +352,15 @@ def _distances(xp: Namespace, self: Array, other: Array, p: float = 2.0) -> Arra
     if products is None:
         apart = self[..., :, None, :] - other[..., None, :, :]
         return xp.add.reduce(abs(apart), axis=-1) if p == 1 else xp.sqrt(xp.add.reduce(apart * apart, axis=-1))
-    a, b = products
+    x, y = products
+    a, b = _centred(x, y)
     found = numpy.empty((*a.shape[:2], b.shape[1]), self.dtype)
     for batch, rows, squared in _rows(a, b):
         near = squared * _NEAR
         squared -= 2 * (a[batch, rows] @ b[batch].T)
         i, j = (squared <= near).nonzero()
-        if i.size:
-            apart = a[batch, rows][i] - b[batch][j]
-            squared[i, j] = numpy.vecdot(apart, apart)
+        for some, apart in _differences(x[batch, rows], y[batch], i, j):
+            squared[i[some], j[some]] = numpy.vecdot(apart, apart)
         found[batch, rows] = numpy.sqrt(squared, out=squared)
     return found.reshape(*numpy.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *found.shape[1:])
 
@@ -369,17 +383,18 @@ def _pull(g: Gradient, self: Array, other: Array, p: float, result: Array, F: Na
     return F.sum(F.unsqueeze(weights, -1) * (F.sgn(apart) if p == 1 else apart), (-2,))
 
 
-def _pull_by_products(weights: Array, distances: Array, a: Array, b: Array) -> Array:
+def _pull_by_products(weights: Array, distances: Array, x: Array, y: Array) -> Array:
+    a, b = _centred(x, y)
     total, pairs = numpy.empty(a.shape), (len(a), a.shape[1], b.shape[1])
     weights, distances = weights.reshape(pairs), distances.reshape(pairs)
     for batch, rows, squares in _rows(a, b):
-        each, x, y = weights[batch, rows].astype(float), a[batch, rows], b[batch]
+        each = weights[batch, rows].astype(float)
         i, j = ((numpy.square(distances[batch, rows], dtype=float) <= squares * _NEAR) & (each != 0)).nonzero()
         near, each[i, j] = each[i, j], 0
-        numpy.multiply(x, each.sum(1)[:, None], out=total[batch, rows])
-        total[batch, rows] -= each @ y
-        if i.size:
-            numpy.add.at(total[batch, rows], i, near[:, None] * (x[i] - y[j]))
+        numpy.multiply(a[batch, rows], each.sum(1)[:, None], out=total[batch, rows])
+        total[batch, rows] -= each @ b[batch]
+        for some, apart in _differences(x[batch, rows], y[batch], i, j):
+            numpy.add.at(total[batch, rows], i[some], near[some, None] * apart)
     return total.astype(weights.dtype)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from typing import Any
 
 import numpy
@@ -133,9 +134,16 @@ def _of_all_magnitudes() -> tuple[Any, Any]:
     return normal(60, 20) * 10.0 ** rng.integers(-9, 9, (60, 1)), normal(70, 20) * 10.0 ** rng.integers(-9, 9, (70, 1))
 
 
+def _small_far_from_the_middle() -> tuple[Any, Any]:
+    x, y = normal(60, 20) * 1e-10, normal(70, 20) * 1e-10
+    y[-1] = 1e3
+    return x, y
+
+
 MATRICES = {
     "normal": lambda: (normal(60, 20), normal(70, 20)),
     "far from the origin": _far_from_the_origin,
+    "small, far from the middle": _small_far_from_the_middle,
     "some near and some equal": _some_near_and_some_equal,
     "of all magnitudes": _of_all_magnitudes,
     "batches": lambda: (normal(3, 1, 60, 8), normal(2, 70, 8)),
@@ -228,3 +236,15 @@ def test_infinite_and_nan_rows_spoil_their_own_distances_alone(p: float) -> None
     x[3, 4], x[5, 6], x[9, 0] = math.inf, math.nan, -math.inf
     compiled, plain = both("distance_loops", lambda: gs.pdist(gs.tensor(x), p).numpy())
     numpy.testing.assert_allclose(compiled, plain, rtol=1e-5)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_distances_of_rows_that_are_all_near_take_little_memory(offset: float) -> None:
+    apart = 0 if not offset else rng.standard_normal((300, 256)) * 0.1
+    x = gs.tensor((numpy.ones((300, 256)) * offset + apart).astype("f"), requires_grad=True)
+    tracemalloc.start()
+    try:
+        gs.cdist(x, x).sum().backward()
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20  # differences of all pairs are 176 MiB
+    finally:
+        tracemalloc.stop()
