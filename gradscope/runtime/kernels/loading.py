@@ -51,6 +51,8 @@ def _load(family: str) -> tuple[ModuleType | None, str]:
     if wanted == "numpy":
         return None, "NumPy: GRADSCOPE_KERNELS=numpy"
     try:
+        if _is_disabled():
+            return None, "NumPy: NUMBA_DISABLE_JIT=1"
         with _Loading.lock, _kept_on_disk():
             return importlib.import_module(_FAMILIES + family), ""
     except ImportError as error:
@@ -58,6 +60,13 @@ def _load(family: str) -> tuple[ModuleType | None, str]:
     except Exception as error:  # a compiler raises errors of every class; NumPy's form is as right
         kernel = f".{error.kernel}" if hasattr(error, "kernel") else ""
         return None, f"NumPy: Numba cannot compile {family}{kernel} ({_complaint(error.__cause__ or error)})"
+
+
+def _is_disabled() -> bool:
+    """Whether Numba is told to leave functions as they are in Python."""
+    from numba import config
+
+    return bool(config.DISABLE_JIT)
 
 
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")

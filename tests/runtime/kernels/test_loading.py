@@ -33,6 +33,13 @@ def test_the_environment_leaves_the_compiled_forms_out(monkeypatch, forgetful):
     assert loading.compiler() == "NumPy: GRADSCOPE_KERNELS=numpy"
 
 
+def test_a_numba_that_compiles_nothing_leaves_the_compiled_forms_out(monkeypatch, forgetful):
+    config = pytest.importorskip("numba", reason="compiles kernels").config
+    monkeypatch.setattr(config, "DISABLE_JIT", 1)
+    assert loading.compiled("waiting_loops") is None
+    assert loading.compiler() == "NumPy: NUMBA_DISABLE_JIT=1"
+
+
 def test_without_numba_numpys_forms_run(monkeypatch, forgetful):
     real = builtins.__import__
 
