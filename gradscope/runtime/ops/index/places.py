@@ -108,7 +108,7 @@ def _positions(array: Array, axis: int, index: Array, part: slice) -> Iterator[t
     buffer = numpy.empty((min(step, part.stop - part.start), *index.shape[1:]), int)
     for some in threads.blocks(part, step):
         positions = buffer[: some.stop - some.start]
-        numpy.multiply(index[some], steps[axis], out=positions)
+        numpy.multiply(index[some], steps[axis], out=positions, dtype=int)
         positions += others
         if axis:
             positions += first[some]

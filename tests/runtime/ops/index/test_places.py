@@ -89,3 +89,11 @@ def test_large_reductions_and_their_gradients_are_pytorchs(torch, reduce, includ
 
     for found, expected in zip(run(gs), run(torch), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_positions_beyond_the_indexs_own_dtype_are_right():
+    array = np.broadcast_to(np.int8(0), (4, 720_000_000))
+    index = np.full((1, forms.LEAST), 3, np.int32)
+    ((some, positions),) = places._positions(array, 0, index, slice(0, 1))
+    assert some == slice(0, 1)
+    np.testing.assert_array_equal(positions, 3 * 720_000_000 + np.arange(forms.LEAST))
