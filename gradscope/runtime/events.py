@@ -196,6 +196,15 @@ def _as_tensors(arrays: Sequence[Any]) -> list[Any]:
     return [None if array is None else dispatch.wrap(array) for array in arrays]
 
 
+class ForkExited(NodeExited):
+    """What is subscribed to in the place of `NodeExited` by who hears it of forks alone.
+
+    Those are nodes with several edges along which gradients leave them. What is told is a `NodeExited`.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(slots=True, eq=False)
 class LeafReached(Event):
     """A gradient is about to be added into ``node.variable.grad``."""
@@ -522,6 +531,11 @@ def _set(subscriptions: tuple[Subscription, ...]) -> None:
             kind: tuple((s.listeners[kind], s.thread) for s in subscriptions if kind in s.listeners)
             for kind in {k for s in subscriptions for k in s.listeners}
         }
+        if ForkExited in heard:  # who hears of every node hears of a fork too
+            exits = ForkExited, NodeExited
+            heard[ForkExited] = tuple(
+                (s.listeners[kind], s.thread) for s in subscriptions for kind in exits if kind in s.listeners
+            )
         frames_wanted = max((s.call_sites for s in subscriptions), default=0)
         closely = any(issubclass(kind, Event) and kind.CLOSE for kind in heard)
         state.set_listening(bool(heard))
@@ -530,6 +544,15 @@ def _set(subscriptions: tuple[Subscription, ...]) -> None:
 def wanted(kind: type[Event | InPassing]) -> bool:
     """Whether anybody listens to events of `kind`."""
     return kind in heard
+
+
+def listening_to_exit(node: Node) -> tuple[tuple[Callable[..., Any], int | None], ...] | None:
+    """Return who hears that a node has run, as in the table of listeners; None if nobody does."""
+    if ForkExited in heard:
+        edges = node.edges
+        if len(edges) > 1 and len(edges) - edges.count(None) > 1:
+            return heard[ForkExited]
+    return heard.get(NodeExited)
 
 
 def emit(event: Event) -> None:

@@ -121,6 +121,43 @@ def test_a_node_still_has_what_it_saved_when_its_exit_is_told_and_not_after(clos
     assert [saved.released for saved in exp.saved_tensors_info()] == [True]
 
 
+@pytest.mark.parametrize("closer", [(), (events.NodeReady,)], ids=["heard", "attended"])
+def test_who_hears_of_forks_alone_is_told_of_them_among_those_who_hear_of_all(closer):
+    told = []
+
+    def listen(name, kind):
+        return events.subscribe(lambda event: told.append((name, type(event), event.node.name())), kind)
+
+    x = gs.tensor([1.0, 2.0], requires_grad=True)
+    y = (x * 3).sum() + x.sin().sum()
+    with events.subscribe(lambda event: None, *closer), listen("forks", events.ForkExited):
+        y.backward(retain_graph=True)
+        assert told == [("forks", events.NodeExited, "AddBackward0")]
+        told.clear()
+        with listen("all", events.NodeExited):
+            y.backward()
+    assert [name for name, _, node in told if node == "AddBackward0"] == ["forks", "all"]
+    assert {name for name, _, node in told if node != "AddBackward0"} == {"all"}
+
+
+@pytest.mark.parametrize("closer", [(), (events.NodeReady,)], ids=["heard", "attended"])
+def test_a_backward_knows_the_node_it_runs_until_the_hooks_of_the_next(closer):
+    seen = []
+
+    def look(event):
+        tasks.append(event.task)
+        seen.append(event.task.running is event.node)
+
+    tasks = []
+    x = gs.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    y.register_hook(lambda grad: seen.append(tasks[-1].running))
+    with events.subscribe(look, events.NodeEntered), events.subscribe(lambda event: None, *closer):
+        y.sum().backward()
+    assert seen == [True, None, True, True]
+    assert tasks[-1].running is None
+
+
 def test_listener_replaces_an_incoming_gradient():
     def zero(event):
         if event.node.name() == "ExpBackward0":

@@ -693,8 +693,8 @@ class NativeAdapter:
     # --- running ---
 
     def task_is_at(self, task: GraphTask, node: Node) -> bool:
-        """Return True: it tells of every node that has run."""
-        return True
+        """Whether a backward still runs the node that it was told last to have entered."""
+        return task.running is node
 
     def backward(self, loss: Any, **options: Any) -> Callable[[], Any]:
         """Return the call that runs the backward of `loss`."""
@@ -903,7 +903,8 @@ def _backward_handlers(observer: Observer) -> dict[type[events.Event], Callable[
     if hears_entries(observer):
         handlers[events.NodeEntered] = observer.node_entered
     if hears(observer, "node_exited"):
-        handlers[events.NodeExited] = observer.node_exited
+        exited = events.ForkExited if observer.exits_of_forks_alone else events.NodeExited
+        handlers[exited] = observer.node_exited
     return handlers
 
 

@@ -287,8 +287,8 @@ class Observer:
     places_of_nodes : bool
         Whether the lines that make nodes are asked for, now or later: under PyTorch they are noted at each operator.
     exits_of_forks_alone : bool
-        Whether :meth:`node_exited` does nothing for a node that hands a gradient to one other at most: if nobody wants
-        that, those of PyTorch are not told of when they have run.
+        Whether :meth:`node_exited` does nothing for a node that hands a gradient to one other at most: it is not told
+        of those then, which run sooner if nobody else is.
     """
 
     nodes_of_modules_alone: ClassVar[bool] = False

@@ -73,12 +73,14 @@ class GraphTask:
         :meth:`release_kept`.
     captured : list
         Gradients taken, one per capture.
+    running : Node or None
+        Where somebody listens, the node that it runs, from when that has been told of until hooks of the next one run.
     """
 
     __slots__ = (
         "__weakref__", "_buffers", "_captures", "_dependencies", "_following", "_id", "_leaves", "_needed", "_outside",
         "_owned", "_roots", "_wanted", "callbacks", "captured", "create_graph", "depth", "keep_graph", "kept",
-        "nodes_run", "ready", "records", "thread_id",
+        "nodes_run", "ready", "records", "running", "thread_id",
     )  # fmt: skip
 
     def __init__(
@@ -145,6 +147,7 @@ class GraphTask:
         # The node that became ready last: as a rule the next to run, which spares the heap a push and a pop.
         self._following: Node | None = None
         self.kept: list[Node] | None = None
+        self.running: Node | None = None
         self.thread_id: int | None = None
         self.ready: list[tuple[int, Node]] = []
         self._leaves: list[Node] = []
@@ -311,6 +314,7 @@ class GraphTask:
                 self._enter()
                 events.emit(events.GraphTaskStarted(self))
             self._advance(-1)
+            self.running = None
             while self.callbacks:
                 callback, *self.callbacks = self.callbacks
                 callback()
@@ -489,6 +493,7 @@ class GraphTask:
         """Run a node as a plain one is run, and tell listeners of it; it has no hooks, and no mode is on."""
         if self._outside is None:
             self._enter()
+        self.running = node
         heard = events.heard  # who listens may change meanwhile: of one node all is told to the same listeners
         listeners = heard.get(events.NodeEntered)
         if listeners is not None:
@@ -502,7 +507,7 @@ class GraphTask:
             if entry._grads is not None or entry.skip or node.extra is not None or state.modes_on or events.closely:
                 return self._run_seen(node, entry)
             del entry  # a gradient that nobody else holds may be written by who receives it
-        passing, listeners = heard.get(events.InPassing), heard.get(events.NodeExited)
+        passing, listeners = heard.get(events.InPassing), events.listening_to_exit(node)
         if type(node) is AccumulateGrad:
             results: Any = ()
             if grad is not None:
@@ -529,7 +534,7 @@ class GraphTask:
         given = grad if node.multi else (grad,)
         if passing is not None:
             if self._pass(passing, given, results):
-                listeners = events.heard.get(events.NodeExited)
+                listeners = events.listening_to_exit(node)
             if listeners is None:
                 self._let_go(node)
                 return results
@@ -581,7 +586,7 @@ class GraphTask:
         if self._outside is None:
             self._enter()
         outer = state.local.current_node
-        state.local.current_node = node
+        state.local.current_node, self.running = node, None
         try:
             if self._has_posthooks_alone(node):
                 return self._run_posthooked(node, grad)
@@ -651,7 +656,7 @@ class GraphTask:
             if state.special and events.wanted(events.TensorUnpacked):
                 announce_unpacked(node)
             results = node.apply_graph(carried) if self.create_graph else node.apply(carried)
-        heard = state.special and (events.wanted(events.NodeExited) or events.wanted(events.InPassing))
+        heard = state.special and _is_exit_heard(node)
         if not heard:
             self._let_go(node)
         try:
@@ -677,7 +682,7 @@ class GraphTask:
     def _results_seen(self, node: Node, results: Any, grads: list[Any]) -> Any:
         """Show the produced gradients to post-hooks and listeners; return them as they carry on."""
         hooked = node.extra is not None and node.extra.posthooks
-        heard = state.special and (events.wanted(events.NodeExited) or events.wanted(events.InPassing))
+        heard = state.special and _is_exit_heard(node)
         if not hooked and not heard:
             return results
         tensors = list(self._posthooks(node, self._as_tensors(self._validated(node, results)), grads))
@@ -755,6 +760,7 @@ class GraphTask:
     def _announce_entry(self, node: Node, grads: list[Any]) -> tuple[list[Any], bool]:
         if not (state.special and events.wanted(events.NodeEntered)):
             return grads, False
+        self.running = node
         event = events.NodeEntered(self, node, list(grads))
         events.emit(event)
         return event.grad_outputs, event.skip
@@ -762,13 +768,13 @@ class GraphTask:
     def _announce_exit(self, node: Node, grads: list[Any], results: list[Any]) -> list[Any]:
         if not state.special:
             return results
-        passing, listeners = events.heard.get(events.InPassing), events.heard.get(events.NodeExited)
+        passing, listeners = events.heard.get(events.InPassing), events.listening_to_exit(node)
         if passing is not None:
             # A hook may have written what another node has made and told of: it is shown as an array of its own.
             given = [None if g is None else bare_of(g)[...] for g in grads]
             made = [None if g is None else bare_of(g) for g in results]
             if self._pass(passing, given, made):
-                listeners = events.heard.get(events.NodeExited)
+                listeners = events.listening_to_exit(node)
         if listeners is None:
             return results
         event = events.NodeExited(self, node, (list(grads), results))
@@ -795,6 +801,11 @@ class GraphTask:
             hook(node.variable)
             if state.special and events.wanted(events.HookCalled):
                 events.emit(events.HookCalled(self, node, "post_accumulate", hook))
+
+
+def _is_exit_heard(node: Node) -> bool:
+    """Whether somebody hears that a node has run."""
+    return events.listening_to_exit(node) is not None or events.wanted(events.InPassing)
 
 
 def hooked(node: AccumulateGrad) -> bool:

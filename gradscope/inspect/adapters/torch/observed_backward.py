@@ -132,7 +132,8 @@ class TorchTask:
         # Of a doctor's forty observers few hear of each node.
         self._entering = [observer for observer in observers if hears(observer, "node_entered")]
         self._exiting = [observer for observer in observers if hears(observer, "node_exited")]
-        self._exits_forks_alone = bool(self._exiting) and all(o.exits_of_forks_alone for o in self._exiting)
+        self._exiting_always = [observer for observer in self._exiting if not observer.exits_of_forks_alone]
+        self._exits_forks_alone = bool(self._exiting) and not self._exiting_always
         self._passes_by = passes_by
         # With create_graph the engine makes a new gradient.
         self._accumulates = None if create_graph else accumulates
@@ -306,7 +307,7 @@ class TorchTask:
             call = TorchCall(self, _current_node(), grads, produced)
             if self._kept is not None:
                 self._kept.append(call.node)
-            for observer in self._exiting:
+            for observer in self._exiting if _hands_on_several(produced) else self._exiting_always:
                 observer.node_exited(call)
             return None if call.made is produced else _replaced(call.made, produced)
         except Exception as error:
@@ -383,7 +384,7 @@ class TorchTask:
     def _tell_exit(self, call: TorchCall, produced: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if self._kept is not None:
             self._kept.append(call.node)
-        for observer in self._exiting:
+        for observer in self._exiting if _hands_on_several(produced) else self._exiting_always:
             observer.node_exited(call)
         return None if call.made is produced else _replaced(call.made, produced)
 
@@ -438,6 +439,11 @@ class TorchTask:
 def _is_fork(edges: tuple[tuple[Any, int], ...]) -> bool:
     """Whether gradients leave a node along two edges at least."""
     return len(edges) > 1 and sum([child is not None for child, _ in edges]) > 1
+
+
+def _hands_on_several(produced: tuple[Any, ...]) -> bool:
+    """Whether a node has made two gradients at least."""
+    return len(produced) > 1 and sum([grad is not None for grad in produced]) > 1
 
 
 def _announced(nodes: Sequence[Any]) -> list[Any]:
