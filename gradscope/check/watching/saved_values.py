@@ -6,17 +6,16 @@ A checksum of its memory is kept for each saved tensor, no copy. Up to a mebibyt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...inspect.adapters import Adapter, SavedView
+from ...inspect.adapters.memory_fingerprint import UNREAD
 from ...inspect.records.write_account import WriteAccount
 
 __all__ = ["SavedValues"]
 
 _NOTE = "gradscope.check.watching.saved_values"
-
-_Prints = Sequence[tuple[int, int] | None]
 
 
 class SavedValues:
@@ -49,7 +48,7 @@ class SavedValues:
     def note(self, node: Any) -> None:
         """Remember what a node has just saved."""
         prints = self._fingerprints(node)
-        if any(prints):
+        if prints and prints.count(None) < len(prints):
             self._notes(node)[_NOTE] = self._account.clock, prints
 
     def changed(self, node: Any) -> Iterable[tuple[SavedView, int]]:
@@ -66,10 +65,17 @@ class SavedValues:
         known = self._notes(node).get(_NOTE)
         if known is None:
             return False
-        before, now = known[1][place], self._fingerprints(node)[place]
-        return before is not None and now is not None and before[1] == now[1]
+        before, now = _by_tensor(known[1])[place], _by_tensor(self._fingerprints(node))[place]
+        return before != UNREAD and now != UNREAD and before[1] == now[1]
 
-    def _differing(self, node: Any, then: int, before: _Prints, now: _Prints) -> Iterator[tuple[SavedView, int]]:
-        for saved, was, is_ in zip(self._adapter.saved(node), before, now):
-            if was is not None and is_ is not None and was != is_ and was[0] == is_[0]:
+    def _differing(
+        self, node: Any, then: int, before: tuple[Any, ...], now: tuple[Any, ...]
+    ) -> Iterator[tuple[SavedView, int]]:
+        for saved, was, is_ in zip(self._adapter.saved(node), _by_tensor(before), _by_tensor(now)):
+            if UNREAD not in (was, is_) and was != is_ and was[0] == is_[0]:
                 yield saved, then
+
+
+def _by_tensor(prints: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+    """Return the version and checksum of each saved tensor."""
+    return list(zip(prints[::2], prints[1::2], strict=True))

@@ -276,8 +276,8 @@ class AnyAdapter:
         """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one; None if it has none."""
         return self._of(tensor).bits(tensor)
 
-    def fingerprints(self, node: Any) -> Sequence[tuple[int, int] | None]:
-        """Return version and checksum of the values of each saved tensor; None of one that is not read."""
+    def fingerprints(self, node: Any) -> tuple[Any, ...]:
+        """Return version and checksum of the values of each saved tensor in turn; both None of one that is not read."""
         return self._of(node).fingerprints(node)
 
     def copy(self, tensor: Any) -> Any:

@@ -11,7 +11,16 @@ import numpy
 from ...runtime.memory.device import array_module
 from ...runtime.memory.storage import without_repeats
 
-__all__ = ["DEVICE_ELEMENTS", "SAMPLE_ELEMENTS", "WHOLE_BYTES", "Region", "bits_of", "checksum_of", "fingerprint_of"]
+__all__ = [
+    "DEVICE_ELEMENTS",
+    "SAMPLE_ELEMENTS",
+    "UNREAD",
+    "WHOLE_BYTES",
+    "Region",
+    "bits_of",
+    "checksum_of",
+    "fingerprint_of",
+]
 
 WHOLE_BYTES = 1 << 20
 """What is no larger is taken whole: a checksum of so much takes a quarter of a millisecond."""
@@ -21,6 +30,9 @@ SAMPLE_ELEMENTS = 1 << 16
 
 DEVICE_ELEMENTS = 1 << 12
 """How many are taken at most of what is not in the host's memory: to copy them waits for the device."""
+
+UNREAD = (None, None)
+"""Version and checksum of what is not looked at."""
 
 
 _MOST_WORK = 10_000  # steps of the search for a common byte, each some nanoseconds
@@ -121,14 +133,14 @@ def bits_of(array: Any, *, whole: int = WHOLE_BYTES, sample: int = SAMPLE_ELEMEN
     return array[xp.unravel_index(xp.arange(0, array.size, step), array.shape)]
 
 
-def fingerprint_of(adapter: Any, saved: Any) -> tuple[int, int] | None:
+def fingerprint_of(adapter: Any, saved: Any) -> tuple[int | None, int | None]:
     """Return version and checksum of a saved tensor; None where no version is kept, or it has no memory of its own."""
     version = saved.current_version
     if version is None:
-        return None
+        return UNREAD
     tensor = saved.data
     checksum = checksum_of(adapter, tensor)
-    return None if checksum is None else (version, checksum)
+    return UNREAD if checksum is None else (version, checksum)
 
 
 def checksum_of(adapter: Any, tensor: Any) -> int | None:

@@ -41,7 +41,7 @@ from ..records.tensor_statistics import combined_norm, is_finite, makes_bad, nor
 from ..source.frame_variables import variables_of
 from .gradient_hooks import NodeHook, hook_name
 from .guarded_observer import AdapterGuard
-from .memory_fingerprint import DEVICE_ELEMENTS, WHOLE_BYTES, Region, bits_of, fingerprint_of
+from .memory_fingerprint import DEVICE_ELEMENTS, UNREAD, WHOLE_BYTES, Region, bits_of, fingerprint_of
 from .protocol import (
     CHECKPOINTS,
     Converted,
@@ -316,12 +316,14 @@ class NativeAdapter:
                 found.append(child.metadata if notes is None else notes)
         return found
 
-    def fingerprints(self, node: Node) -> Sequence[tuple[int, int] | None]:
-        """Return version and checksum of each saved tensor that the node reads."""
-        slots = _read_slots(type(node))
+    def fingerprints(self, node: Node) -> tuple[Any, ...]:
+        """Return version and checksum of each saved tensor that the node reads, in turn."""
+        slots = _known_read_slots.get(type(node))
+        if slots is None:
+            slots = _read_slots(type(node))
         if slots is None:
             return self._fingerprints_by_view(node)
-        found: list[tuple[int, int] | None] = []
+        found: list[int] = []
         for slot in slots:
             value = getattr(node, slot)
             kind = type(value)
@@ -335,15 +337,16 @@ class NativeAdapter:
                 return self._fingerprints_by_view(node)
             if type(array) is not _ARRAY or array.nbytes > WHOLE_BYTES:
                 return self._fingerprints_by_view(node)
-            version = 0 if counter is None else counter.version
+            found.append(0 if counter is None else counter.version)
             try:
-                found.append((version, zlib.crc32(array)))  # type: ignore[arg-type]
+                found.append(zlib.crc32(array))  # type: ignore[arg-type]
             except ValueError:  # the memory is not contiguous
-                found.append((version, zlib.crc32(bits_of(array))))
-        return found
+                found.append(zlib.crc32(bits_of(array)))
+        return tuple(found)
 
-    def _fingerprints_by_view(self, node: Node) -> Sequence[tuple[int, int] | None]:
-        return [None if v.name in _UNREAD else fingerprint_of(self, v) for v in self.saved(node)]
+    def _fingerprints_by_view(self, node: Node) -> tuple[Any, ...]:
+        prints = [UNREAD if v.name in _UNREAD else fingerprint_of(self, v) for v in self.saved(node)]
+        return tuple(itertools.chain.from_iterable(prints))
 
     def memory_key(self, tensor: Any) -> Hashable:
         """Return the address of the memory that a tensor looks at."""

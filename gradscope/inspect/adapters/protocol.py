@@ -666,10 +666,11 @@ class Adapter(Protocol):
         A contiguous buffer, for a checksum, which may share memory with the tensor: hold on to that meanwhile.
         """
 
-    def fingerprints(self, node: Any) -> Sequence[tuple[int, int] | None]:
-        """Return version and checksum of the values of each saved tensor, in the order of :meth:`saved`.
+    def fingerprints(self, node: Any) -> tuple[Any, ...]:
+        """Return version and checksum of the values of each saved tensor in turn, in the order of :meth:`saved`.
 
-        None stands for a tensor whose version is not kept, or that the node's derivative does not read.
+        Both are None of a tensor whose version is not kept, or that the node's derivative does not read. They are kept
+        for each node: a tuple of numbers alone the garbage collector leaves alone.
         """
 
     def copy(self, tensor: Any) -> Any:

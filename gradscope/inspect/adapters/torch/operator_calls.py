@@ -45,8 +45,12 @@ class TorchOperatorCall:
                 found += tensors_in(value)
         self.inputs = tuple(found)
         self.outputs = outputs
-        nodes = [node for node in map(grad_fn_of, outputs) if node is not None] if numbers else ()
-        self.node = next((node for node in nodes if node._sequence_nr() in numbers), None)
+        self.node = None
+        for output in outputs if numbers else ():
+            node = grad_fn_of(output)
+            if node is not None and node._sequence_nr() in numbers:
+                self.node = node
+                break
         self.grad_enabled = torch.is_grad_enabled()
         self._site = site
 

@@ -25,7 +25,7 @@ from ...records.moments import Moments
 from ...records.object_search import living
 from ...records.records import InnerOperator, Location, TensorSpec
 from ..gradient_hooks import NodeHook
-from ..memory_fingerprint import WHOLE_BYTES, Region
+from ..memory_fingerprint import UNREAD, WHOLE_BYTES, Region
 from ..native_adapter import location_of
 from ..protocol import (
     CHECKPOINTS,
@@ -93,6 +93,7 @@ __all__ = ["TorchAdapter"]
 _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
 _DisableTorchFunction = torch._C.DisableTorchFunction
 _dispatch_modes_on = torch._C._len_torch_dispatch_stack
+_function_modes_on = torch._C._len_torch_function_stack
 # What stands between a module and who calls it: ours, which is told of the call, and what makes a call of a module.
 _CALLS = (
     os.path.dirname(os.path.dirname(call_sites.__file__)) + os.sep,
@@ -233,19 +234,13 @@ class TorchAdapter:
 
     def address(self, tensor: torch.Tensor) -> Hashable:
         """Return where the memory of a tensor begins, for arrays too; of one without memory its own key."""
-        try:
-            with torch._C.DisableTorchFunction():
-                storage = tensor.untyped_storage()
-                # A FakeTensor warns of being asked for an address.
-                address = storage.data_ptr() if storage.device.type != "meta" else 0
-                return address or ("empty", id(tensor))
-        except (RuntimeError, NotImplementedError, ValueError):  # the tensor is sparse, or not yet initialised
-            return "none", id(tensor)
+        with torch._C.DisableTorchFunction():
+            return _address_of(tensor)
 
     def own_address(self, tensor: torch.Tensor) -> Hashable | None:
         """Return the same of a tensor that is no view, None of a view."""
         with torch._C.DisableTorchFunction():
-            return None if tensor._is_view() else self.address(tensor)
+            return None if tensor._is_view() else _address_of(tensor)
 
     def memory(self, tensor: torch.Tensor) -> tuple[Hashable, Any]:
         """Return the same, and PyTorch's storage, of which there is one object; None for a tensor without one."""
@@ -275,8 +270,8 @@ class TorchAdapter:
         with torch._C.DisableTorchFunction():
             return bits_of(tensor)
 
-    def fingerprints(self, node: Any) -> Sequence[tuple[int, int] | None]:
-        """Return version and checksum of each saved tensor that the node reads."""
+    def fingerprints(self, node: Any) -> tuple[Any, ...]:
+        """Return version and checksum of each saved tensor that the node reads, in turn."""
         prints = _prints_of_plain(node)
         return _prints_of_any(node) if prints is None else prints
 
@@ -400,6 +395,8 @@ class TorchAdapter:
 
     def are_small_and_finite(self, carried: Sequence[Any]) -> bool:
         """Whether tensors are few numbers each on the host, none of them NaN or infinite."""
+        if not _function_modes_on():  # to put none aside takes half as long as to read a tensor
+            return are_small_and_finite(carried)
         with torch._C.DisableTorchFunction():
             return are_small_and_finite(carried)
 
@@ -668,33 +665,54 @@ def _without_hooks(leaves: Sequence[torch.Tensor]) -> Iterator[None]:
             table.update(hooks)
 
 
-def _prints_of_any(node: Any) -> Sequence[tuple[int, Any] | None]:
+def _address_of(tensor: torch.Tensor) -> Hashable:
+    """Return where the memory of a tensor begins, as :meth:`Adapter.address` does; modes have been put aside."""
+    try:
+        if type(tensor) in _PLAIN and tensor.is_cpu:
+            address = tensor.data_ptr()
+            if address:  # else it may have no elements; an object for its storage would live as long as that
+                return address - tensor.storage_offset() * tensor.itemsize
+        storage = tensor.untyped_storage()
+        # A FakeTensor warns of being asked for an address.
+        return (storage.data_ptr() if storage.device.type != "meta" else 0) or ("empty", id(tensor))
+    except (RuntimeError, NotImplementedError, ValueError):  # the tensor is sparse, or not yet initialised
+        return "none", id(tensor)
+
+
+def _prints_of_any(node: Any) -> tuple[Any, ...]:
     unread = written_by_itself(node)
-    return tuple([None if name in unread else _fingerprint(tensor) for name, tensor in unpacked_of(node)])
+    prints = [UNREAD if name in unread else _fingerprint(tensor) for name, tensor in unpacked_of(node)]
+    return tuple(itertools.chain.from_iterable(prints))
 
 
-def _prints_of_plain(node: Any) -> Sequence[tuple[int, Any] | None] | None:
+def _prints_of_plain(node: Any) -> tuple[int, ...] | None:
     """Return the same, at a fifth of the time, where all that a node has saved is small, dense and on the host."""
     slots, notes = PLAIN_SLOTS[type(node)], node.metadata
     if slots is None or RELEASED in notes:
         return None
-    unheard = _unpacks_unheard(notes)
+    # Whether no code of the program's runs when the node unpacks: no hook's, mode's or class's.
+    unheard = SITE in notes and HEARD not in notes and not late_hooks.are_there and not _dispatch_modes_on()
     found = []
     try:
         with _DisableTorchFunction():
             for raw, unpacked in slots:
                 tensor = getattr(node, unpacked) if unheard else _data_of(node, raw, unpacked)
-                if tensor is not None:
-                    found.append((tensor._version, _memory_of_plain(tensor)))
+                if tensor is None:
+                    continue
+                # A FakeTensor warns when asked for more.
+                if not (type(tensor) in _PLAIN and tensor.is_cpu and tensor.is_contiguous()):
+                    return None
+                size, address = tensor.nbytes, tensor.data_ptr()
+                if not address or size > WHOLE_BYTES:
+                    return None
+                found.append((tensor._version, reader(size)(address)))
     except _UNREADABLE:
         return None
     # Nothing has been read in vain, where one of several is another.
-    return tuple([(version, zlib.crc32(memory)) for version, memory in found])
-
-
-def _unpacks_unheard(notes: dict[Any, Any]) -> bool:
-    """Whether no code of the program's runs when a node with these notes unpacks: no hook's, mode's or class's."""
-    return SITE in notes and HEARD not in notes and not late_hooks.are_there and not _dispatch_modes_on()
+    if len(found) == 1:
+        ((version, memory),) = found
+        return version, zlib.crc32(memory)
+    return tuple([part for version, memory in found for part in (version, zlib.crc32(memory))])
 
 
 def _data_of(node: Any, raw: str, unpacked: str) -> Any:
@@ -708,36 +726,21 @@ def _data_of(node: Any, raw: str, unpacked: str) -> Any:
     return tensor
 
 
-def _memory_of_plain(tensor: Any) -> Any:
-    """Return the memory of a small dense tensor on the host, which is held by others; modes have been put aside.
-
-    Raises
-    ------
-    AttributeError, NotImplementedError, RuntimeError, TypeError
-        If it is another.
-    """
-    if type(tensor) in _PLAIN and tensor.is_cpu and tensor.is_contiguous():  # a FakeTensor warns when asked for more
-        size, address = tensor.nbytes, tensor.data_ptr()
-        if address and size <= WHOLE_BYTES:
-            return reader(size)(address)
-    raise TypeError("not a small dense tensor on the host")
-
-
 # What a tensor raises that is sparse, of inference mode or inside of a transform, a slot that is empty, or one of
 # several tensors, or one that has been written since.
 _UNREADABLE = (AttributeError, NotImplementedError, RuntimeError, TypeError)
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 
 
-def _fingerprint(tensor: torch.Tensor | None) -> tuple[int, Any] | None:
+def _fingerprint(tensor: torch.Tensor | None) -> tuple[int | None, Any]:
     """Return version and checksum of a saved tensor, as :func:`.memory_fingerprint.fingerprint_of` does."""
     if tensor is None:
-        return None
+        return UNREAD
     with torch._C.DisableTorchFunction():
         if tensor.is_inference():
-            return None
+            return UNREAD
         if tensor.is_cuda and region_of(tensor) is not None and not (tensor.is_conj() or tensor.is_neg()):
             made = _unobserved(device_fingerprints.fingerprint_of, tensor)
-            return None if made is None else (tensor._version, made)
+            return UNREAD if made is None else (tensor._version, made)
         bits = bits_of(tensor)
-        return None if bits is None else (tensor._version, zlib.crc32(bits))
+        return UNREAD if bits is None else (tensor._version, zlib.crc32(bits))

@@ -212,8 +212,9 @@ class BackwardVisitor:
         self._module_of = module_of
         self._names = names
         self._arriving: dict[tuple[int, int], NanTrace] = {}
-        # The nodes that have run, each with which of its gradients it has made.
-        self._ran: list[tuple[Any, tuple[bool, ...]]] = []
+        # The nodes that have run, and of each which of its gradients it has made: the collector walks along no bytes.
+        self._ran: list[Any] = []
+        self._made: list[bytes] = []
         # The gradients that the last node has made: where somebody held one, a leaf would not take it over.
         self._clean: Sequence[weakref.ref[Any]] = ()
         self._senders_known: dict[tuple[int, int], tuple[int, str]] = {}
@@ -225,7 +226,7 @@ class BackwardVisitor:
         node, (given, made) = call.node, self._carried(call)
         if self._are_small((*given, *made)):  # to remember what is clean takes longer than that
             self._clean = ()
-            self._ran.append((node, tuple(map(is_not, made, _NONES))))
+            self._note(node, made)
             return True
         new = given
         if self._adapter.variable(node) is None:
@@ -254,7 +255,8 @@ class BackwardVisitor:
         return self._adapter.to_host(carried) if self._kinds[type(carried)] else carried
 
     def _note(self, node: Any, produced: Sequence[Any]) -> None:
-        self._ran.append((node, tuple(map(is_not, produced, _NONES))))
+        self._ran.append(node)
+        self._made.append(bytes(map(is_not, produced, _NONES)))
 
     def visit(
         self, node: Any, grads: Sequence[Any], produced: Sequence[Any], held: Callable[[], dict[str, Any]]
@@ -301,7 +303,8 @@ class BackwardVisitor:
     def _senders(self) -> dict[tuple[int, int], tuple[int, str]]:
         """Return the key and name of who sent a gradient, by the node and input that it was sent to."""
         ran, self._ran = self._ran, []
-        for node, there in ran:
+        made, self._made = self._made, []
+        for node, there in zip(ran, made):
             sender = self._adapter.key(node), self._adapter.node_name(node)
             for (child, nr), sent in zip(self._adapter.edges(node), there):
                 if sent and child is not None:
