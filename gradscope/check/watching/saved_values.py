@@ -49,14 +49,14 @@ class SavedValues:
         """Remember what a node has just saved."""
         prints = self._fingerprints(node)
         if prints and prints.count(None) < len(prints):
-            self._notes(node)[_NOTE] = self._account.clock, prints
+            self._notes(node)[_NOTE] = self._account.clock, *prints
 
     def changed(self, node: Any) -> Iterable[tuple[SavedView, int]]:
         """Return each saved tensor whose values are no longer those, though its version is, and when it was saved."""
         known = self._notes(node).get(_NOTE)
         if known is None:
             return ()
-        then, before = known
+        then, before = known[0], known[1:]
         now = self._fingerprints(node)
         return () if now == before else self._differing(node, then, before, now)
 
@@ -65,7 +65,7 @@ class SavedValues:
         known = self._notes(node).get(_NOTE)
         if known is None:
             return False
-        before, now = _by_tensor(known[1])[place], _by_tensor(self._fingerprints(node))[place]
+        before, now = _by_tensor(known[1:])[place], _by_tensor(self._fingerprints(node))[place]
         return before != UNREAD and now != UNREAD and before[1] == now[1]
 
     def _differing(

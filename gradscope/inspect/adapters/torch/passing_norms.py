@@ -178,7 +178,9 @@ def are_small_and_finite(tensors: Sequence[Any]) -> bool:
             if type(tensor) not in _PLAIN:
                 return False
             read = _NUMBERS.get((tensor.dtype, tensor.numel()))
-            address = tensor.data_ptr() if read is not None and tensor.is_cpu and tensor.is_contiguous() else 0
+            if read is None or not tensor.is_cpu or not tensor.is_contiguous():
+                return False
+            address = tensor.data_ptr()
             if not address or not math.hypot(*read(address)[:]) < math.inf:
                 return False
     except (AttributeError, NotImplementedError, RuntimeError):  # it is sparse, or inside of a transform
