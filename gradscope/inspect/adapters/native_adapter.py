@@ -906,7 +906,7 @@ def _backward_handlers(observer: Observer) -> dict[type[events.Event], Callable[
     if hears_entries(observer):
         handlers[events.NodeEntered] = observer.node_entered
     if hears(observer, "node_exited"):
-        exited = events.ForkExited if observer.exits_of_forks_alone else events.NodeExited
+        exited = events.ForkExited if observer.exits_of_forks_alone is True else events.NodeExited
         handlers[exited] = observer.node_exited
     return handlers
 
