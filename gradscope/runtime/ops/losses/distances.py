@@ -136,10 +136,9 @@ def _write_distances(rows: Array, others: Array, p: float, result: Array) -> Non
     threads.over(len(rows), lambda some: loop(rows[some], columns, result[some]), others.size)
     if p == 2:
         i, j = ((result < _TINY) | (result == math.inf)).nonzero()
-        if i.size:  # in double precision no square under- or overflows
-            with numpy.errstate(invalid="ignore"):
-                apart = rows[i].astype(float) - others[j]
-                result[i, j] = numpy.sqrt(numpy.vecdot(apart, apart))
+        with numpy.errstate(invalid="ignore"):
+            for some, apart in _differences(rows, others, i, j):  # in double precision no square under- or overflows
+                result[i[some], j[some]] = numpy.sqrt(numpy.vecdot(apart, apart))
 
 
 def _pulls_of(weights: Array, rows: Array, others: Array, p: float) -> Array:
