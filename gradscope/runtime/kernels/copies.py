@@ -38,6 +38,9 @@ def copy_into(target: Array, source: Array) -> None:
     axis = next(axis for axis, size in enumerate(target.shape) if size > 1)
     before = (slice(None),) * axis
     is_number = not numpy.ndim(source)
+    if not is_number and numpy.may_share_memory(target, source):  # a part would be read where another has been written
+        target[...] = source
+        return
     source = source if is_number else numpy.broadcast_to(source, target.shape)
 
     def write(part: slice) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradscope as gs
-from gradscope.runtime.kernels import copies
-from gradscope.runtime.kernels.copies import row_major_copy
+from gradscope.runtime.kernels import copies, threads
+from gradscope.runtime.kernels.copies import copy_into, row_major_copy
 
 
 def is_copy(found: Any, array: Any) -> bool:
@@ -64,3 +64,16 @@ def test_tensors_are_copied_so() -> None:
     last = images.contiguous(memory_format=gs.channels_last)
     assert last.is_contiguous(memory_format=gs.channels_last)
     assert gs.equal(last, images)
+
+
+def test_an_array_that_is_copied_into_its_own_memory_is_read_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_after_the_other(size: int, work: Any, *rest: Any, **more: Any) -> None:
+        work(slice(0, size // 2))
+        work(slice(size // 2, size))
+
+    monkeypatch.setattr(threads, "over", one_after_the_other)
+    monkeypatch.setattr(threads, "sharing", [2])
+    array = np.arange(1024.0 * 1024).reshape(1024, 1024)
+    expected = array.T.copy()
+    copy_into(array, array.T)
+    np.testing.assert_array_equal(array, expected)
