@@ -44,6 +44,7 @@ LEGEND = {
     "small": "the shape of the last array that was not a large one",
     "BROAD": "how many elements an array has beside which another may be broadcast by a compiled loop",
     "of_two": "computes a function of two arrays by such a loop, or a part at a time, where that pays",
+    "MANY": "how many elements of half precision are computed in single precision",
     "in_layout_of": "gives images their channels last where one of the arguments has them so",
     "in_parts": "computes a function of large arrays a part at a time, on those threads",
     "in_single": "computes a product or another ufunc of arrays of half precision in single precision",

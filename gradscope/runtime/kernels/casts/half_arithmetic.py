@@ -15,10 +15,12 @@ from . import write_half, write_single
 if TYPE_CHECKING:
     from ...ops.declaration.annotations import Array
 
-__all__ = ["in_single"]
+__all__ = ["MANY", "in_single"]
+
+MANY = 1 << 12
+"""How many elements arrays have for which the calls are worth it."""
 
 _HALF, _SINGLE = numpy.dtype(numpy.float16), numpy.dtype(numpy.float32)
-_LEAST = 1 << 12  # elements for which the calls are worth it
 _BLOCK = 1 << 15
 _LOOPS: dict[Any, str] = {
     numpy.add: "add", numpy.subtract: "subtract", numpy.multiply: "multiply", numpy.true_divide: "divide",
@@ -40,7 +42,7 @@ def in_single(function: Callable[..., Array], *arguments: Any) -> Array:
     >>> in_single(numpy.multiply, numpy.array([1.5, 2.0], "e"), numpy.array([3.0, 3.0], "e"))
     array([4.5, 6. ], dtype=float16)
     """
-    if max(a.size if type(a) is numpy.ndarray else 1 for a in arguments) < _LEAST:
+    if max(a.size if type(a) is numpy.ndarray else 1 for a in arguments) < MANY:
         return function(*arguments)
     ufunc: Any
     ufunc, operands = simplified(function, arguments)

@@ -38,7 +38,7 @@ def _itself(x):
 def _sign(apart):
     above = _ONE if apart > _ZERO else _ZERO
     below = _ONE if apart < _ZERO else _ZERO
-    return above - below
+    return apart if apart != apart else above - below
 
 
 _term, _finished, _slope = _square, _root, _itself  # the functions that each kernel has its own of

@@ -203,7 +203,8 @@ def _pdist_backward(g: Gradient, self: Array, p: float, result: Array, F: Namesp
     if p == 0 or self.shape[0] < 2:
         return F.zeros_like(self)
     bare = getattr(self, "_array", self)
-    if bare is self and has_compiled_loops(self, self, p):
+    # An infinite number less itself, of a row beside itself, would be NaN.
+    if bare is self and has_compiled_loops(self, self, p) and numpy.isfinite(self).all():
         return _pdist_pulls(g if p == 1 else _over(g, result, F), in_rows(numpy, self), p)
     first, second = _pairs(device.array_module(bare), self.shape[0])
     if bare is not self:
@@ -379,7 +380,8 @@ def _pull(g: Gradient, self: Array, other: Array, p: float, result: Array, F: Na
     if products is not None:
         return _pull_by_products(weights, result, *products).reshape(*weights.shape[:-1], self.shape[-1])
     apart = F.unsqueeze(self, -2) - F.unsqueeze(other, -3)
-    return F.sum(F.unsqueeze(weights, -1) * (F.sgn(apart) if p == 1 else apart), (-2,))
+    slope = F.where(apart == apart, F.sgn(apart), apart) if p == 1 else apart  # NaN stays
+    return F.sum(F.unsqueeze(weights, -1) * slope, (-2,))
 
 
 def _pull_by_products(weights: Array, distances: Array, x: Array, y: Array) -> Array:

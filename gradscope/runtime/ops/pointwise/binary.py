@@ -118,6 +118,8 @@ operator(
 @whole
 def _hypot(xp: Namespace, self: Array, other: Array) -> Array:
     refuse_kinds("hypot_cpu", self, "biu")
+    if other.size < _FEW and xp is numpy:
+        return numpy.hypot(self, other)
     return pointwise("calculus_loops.hypots", xp.hypot, self, other, writes=True)
 
 

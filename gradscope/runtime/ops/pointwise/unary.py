@@ -684,15 +684,15 @@ def _logit_self(g: Gradient, self: Array, eps: float | None, F: Namespace) -> Gr
 @whole
 def _logit(xp: Namespace, self: Array, eps: float | None = None) -> Array:
     refuse_kinds("logit_cpu", self, "c")
-
-    def logarithm(x: Array) -> Array:
-        p = x if eps is None else xp.minimum(xp.maximum(x, eps), 1 - eps)
-        return xp.log(p / (1 - p))
-
     if forms.is_worth_a_pass(self):
-        low, high = (-math.inf, math.inf) if eps is None else (eps, 1 - eps)
-        return pointwise("calculus_loops.logits", logarithm, self, settings=(low, high))
-    return logarithm(self)
+        limits = (-math.inf, math.inf) if eps is None else (eps, 1 - eps)
+        return pointwise("calculus_loops.logits", lambda x: _logit_of(xp, x, eps), self, settings=limits)
+    return _logit_of(xp, self, eps)
+
+
+def _logit_of(xp: Namespace, x: Array, eps: float | None) -> Array:
+    p = x if eps is None else xp.minimum(xp.maximum(x, eps), 1 - eps)
+    return xp.log(p / (1 - p))
 
 
 def _logit_reference(self: Array, eps: float | None = None) -> Array:

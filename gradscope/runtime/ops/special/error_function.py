@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels import error_function_kernel as kernel
+from ...kernels import forms
 from ...kernels.elementwise import whole
 from ...kernels.forms import pointwise
 from ...memory import device
@@ -55,7 +56,7 @@ def special_in_one_pass(name: str, loop: str, kernel: str = "{}_vml_cpu") -> For
 
     @whole
     def forward(xp: Namespace, self: Array) -> Array:
-        if xp is device.numpy and self.dtype.char == "f":
+        if self.size >= forms.FEW and xp is device.numpy and self.dtype.char == "f":
             return pointwise(loop, lambda x: known(xp, x), self)
         return known(xp, self)
 

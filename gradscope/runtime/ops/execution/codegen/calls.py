@@ -11,7 +11,7 @@ import numpy
 from .... import state
 from ....graph.saved_tensors import SavedResult
 from ....kernels.arithmetic.broadcast_arithmetic import LEAST
-from ....kernels.casts.half_arithmetic import in_single
+from ....kernels.casts.half_arithmetic import MANY, in_single
 from ....kernels.elementwise import LARGE, in_parts, of_two
 from ....kernels.threads import sharing
 from ....memory import device
@@ -82,6 +82,7 @@ def function_scope(op: Operator) -> Scope:
         "SCALABLE": "dFD",  # where a number may be taken in the tensor's own dtype
         "FLOAT32": numpy.dtype(numpy.float32),
         "FLOAT16": HALF,
+        "MANY": MANY,
         "CONSTANTS32": CONSTANTS["f"],
         "constant": constant,
         "common_dtype": common_dtype(op),
@@ -250,7 +251,8 @@ def _forward_lines(op: Operator, names: list[str]) -> list[str]:
     if broadcasts(op):
         lines = [*_broadcast_lines(op, names), f"el{lines[0]}", *lines[1:]]
     if op.promote is not None:
-        lines = [f"if dt is FLOAT16: r = {_forward_call(op, names, by='in_single')}", f"el{lines[0]}", *lines[1:]]
+        halves = f"if dt is FLOAT16 and {first}.size >= MANY: r = {_forward_call(op, names, by='in_single')}"
+        lines = [halves, f"el{lines[0]}", *lines[1:]]
     return lines
 
 

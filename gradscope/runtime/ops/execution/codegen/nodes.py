@@ -12,7 +12,7 @@ from ....dispatch import TENSOR_OPERATORS
 from ....graph.graph_node import Node
 from ....graph.saved_tensors import RELEASED, SavedResult
 from ....kernels.arithmetic.broadcast_arithmetic import LEAST
-from ....kernels.casts.half_arithmetic import in_single
+from ....kernels.casts.half_arithmetic import MANY, in_single
 from ....kernels.elementwise import LARGE, in_parts, of_two
 from ....kernels.threads import sharing
 from ....memory import device
@@ -95,6 +95,7 @@ def apply_scope(op: Operator) -> Scope:
         "of_two": of_two,
         "in_single": in_single,
         "FLOAT16": HALF,
+        "MANY": MANY,
     }
     scope.update({f"d_{name}": formula for name, formula in op.derivatives.items()})
     return scope
@@ -165,7 +166,7 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
     release = [_release(op, releasable)] if releasable else []
     if any(_is_shared(op, p.name) for p in op.edged):
         large = ("g.size >= BROAD", "of_two") if broadcasts(op) else (sharing_test("g"), "in_parts")
-        for condition, by in (("n.dtype is FLOAT16", "in_single"), large):
+        for condition, by in (("n.dtype is FLOAT16 and g.size >= MANY", "in_single"), large):
             lines += [
                 f"    if {condition} and type(g) is ndarray:",
                 f"        results = {results_expression(op, by=by)}",
