@@ -204,7 +204,7 @@ def _pdist_backward(g: Gradient, self: Array, p: float, result: Array, F: Namesp
         return F.zeros_like(self)
     bare = getattr(self, "_array", self)
     # An infinite number less itself, of a row beside itself, would be NaN.
-    if bare is self and has_compiled_loops(self, self, p) and numpy.isfinite(self).all():
+    if bare is self and has_compiled_loops(self, self, p) and numpy.isfinite(bare).all():
         return _pdist_pulls(g if p == 1 else _over(g, result, F), in_rows(numpy, self), p)
     first, second = _pairs(device.array_module(bare), self.shape[0])
     if bare is not self:
