@@ -125,7 +125,7 @@ class _Scores:
         self.query, self.key, self.causal, self.scale = query, key, causal, query.dtype.type(scale)
         self.mask = None if mask is None else numpy.broadcast_to(mask, shape)
         large = math.prod(shape) >= forms.LEAST and query.dtype.char == "f" and scale > 0
-        self.loops = loading.compiled("attention_loops") if large else None
+        self.loops = loading.compiled("softmax_loops") if large else None
         self._rooms: dict[int, Array] = {}
 
     def blocks(self) -> Iterator[Block]:
@@ -160,7 +160,7 @@ class _Scores:
         if self.loops is None:
             return _to_weights(self._masked(scores, queries))
         logsumexp = numpy.empty(scores.shape[:3], scores.dtype)
-        self.loops.weights(*self._rows(scores, queries), logsumexp.reshape(-1))
+        self.loops.attention_weights(*self._rows(scores, queries), logsumexp.reshape(-1))
         return logsumexp
 
     def to_gradients(self, scores: Array, g: Array, logsumexp: Array, slopes: Array, queries: Any) -> None:
@@ -174,7 +174,7 @@ class _Scores:
             g *= self.scale
             return
         sums = [numpy.ascontiguousarray(a).reshape(-1) for a in (logsumexp, slopes)]
-        self.loops.gradients(*self._rows(scores, queries), g.reshape(-1, g.shape[3]), *sums)
+        self.loops.attention_gradients(*self._rows(scores, queries), g.reshape(-1, g.shape[3]), *sums)
 
     def _rows(self, scores: Array, queries: Any) -> tuple[Any, ...]:
         """Return what the loops take: rows, their scale, the place of the first query, and after how many it is again.

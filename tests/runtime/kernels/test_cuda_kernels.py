@@ -230,9 +230,8 @@ def test_each_compiled_formula_has_one_of_the_same_parameters():
     compiled = parameters(activation_loops, ("result",)) | parameters(calculus_loops, ("result",))
     del compiled["relu"]  # one of CuPy's own functions
     assert elementwise == compiled
-    assert {n: arrays.split() for n, (arrays, _) in cuda_kernels.ROWWISE.items()} == parameters(
-        softmax_loops, ("result",)
-    )
+    rowwise = {n: p for n, p in parameters(softmax_loops, ("result",)).items() if not n.startswith("attention")}
+    assert {n: arrays.split() for n, (arrays, _) in cuda_kernels.ROWWISE.items()} == rowwise
     steps = {n: f"p g {s.kept} {s.numbers}".split() for n, s in cuda_kernels.STEPS.items()}
     assert steps == parameters(update_loops, ())
 

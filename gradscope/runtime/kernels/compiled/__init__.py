@@ -6,12 +6,11 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 
 - :mod:`~.jit`: what they are made with: the decorators, and what kernels inline
 - :mod:`~.activation_loops`: activation functions and their derivatives
-- :mod:`~.softmax_loops`: softmax, its logarithm and their derivatives, row by row
+- :mod:`~.softmax_loops`: softmax, its logarithm, the weights of attention, and their derivatives, row by row
 - :mod:`~.recurrent_loops`: the gates of LSTM and GRU and their derivatives, of one step
 - :mod:`~.recording`: statistics and checksums for the instruments
 - :mod:`~.convolution_loops`: products of weights with rows of images
 - :mod:`~.normalization_loops`: layer, batch and group norm, and their derivatives
-- :mod:`~.attention_loops`: the weights of attention and their derivative, rows of scores
 - :mod:`~.arithmetic_loops`: rows beside one row, or a number for each
 - :mod:`~.selection_loops`: elements of one array or of another
 - :mod:`~.sum_loops`: sums of whole rows

@@ -1,4 +1,7 @@
-"""Softmax and its logarithm along rows, and their derivatives; the formulas are in `ops.nn.activations`."""
+"""Softmax along rows, its logarithm, that of attention's scores, and their derivatives.
+
+The formulas are in `ops.nn.activations`; what is around those of attention is in `kernels.attention_kernels`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import math
 
 import numpy
 
-from .jit import IN2, OUT2, kernel, scalar
+from .jit import IN1, IN2, OUT1, OUT2, f4, i8, kernel, scalar
 from .jit.scalars import exp, largest
 
 _f4 = numpy.float32
@@ -64,3 +67,50 @@ def log_softmax_backward(g, y, result):
             total += of[j]
         for j in range(row.size):
             to[j] = of[j] - exp(row[j]) * total
+
+
+# Attention: a row sees the keys up to its own place: row r is the query at place ``first + r % length``. Where `first`
+# is the number of keys, each sees all of them.
+
+
+@scalar
+def _power(score, most, scale):
+    """Return exp((score - most) * scale), subtracted first: the difference of large numbers is exact."""
+    return exp((score - most) * scale)
+
+
+@kernel(OUT2, f4, f4, i8, i8, OUT1)
+def attention_weights(scores, scale, _, first, length, logsumexp):
+    """Write the softmax of each row over its scores, and the logarithm of its sum."""
+    keys = scores.shape[1]
+    for r in range(len(scores)):
+        row = scores[r, : min(keys, first + r % length + 1)]
+        hidden = scores[r, row.size :]
+        most, total = largest(row), _ZERO
+        most = _ZERO if most == -math.inf else most
+        for j in range(row.size):
+            row[j] = _power(row[j], most, scale)
+            total += row[j]
+        total = _ONE if total == _ZERO else total
+        share = _ONE / total
+        for j in range(row.size):
+            row[j] *= share
+        for j in range(hidden.size):
+            hidden[j] = _ZERO
+        logsumexp[r] = most * scale + _f4(math.log(total))
+
+
+@kernel(OUT2, f4, f4, i8, i8, OUT2, IN1, IN1)
+def attention_gradients(scores, scale, factor, first, length, g, logsumexp, slopes):
+    """Write the weights over the scores, and over their gradients those of the products."""
+    keys = scores.shape[1]
+    for r in range(len(scores)):
+        seen = min(keys, first + r % length + 1)
+        row, to, hidden, none = scores[r, :seen], g[r, :seen], scores[r, seen:], g[r, seen:]
+        for j in range(row.size):
+            weight = exp(row[j] * scale - logsumexp[r])
+            to[j] = weight * (to[j] - slopes[r]) * factor
+            row[j] = weight
+        for j in range(hidden.size):
+            hidden[j] = _ZERO
+            none[j] = _ZERO
