@@ -44,7 +44,7 @@ import importlib
 import os as _os
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.9.0"
+__version__ = "0.10.0"
 
 
 if TYPE_CHECKING:

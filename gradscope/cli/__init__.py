@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Examples
     --------
     >>> main(["--version"])
-    gradscope 0.9.0
+    gradscope 0.10.0
     0
     """
     open_missing_streams()
