@@ -141,7 +141,7 @@ def _reduced_in_parts(
 
 
 def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
-    """Return the sums along dimensions; along the first ones, or a short last one, they are a product with ones.
+    """Return the sums along dimensions: products with ones, or compiled, where NumPy takes longer.
 
     Parameters
     ----------
@@ -202,13 +202,13 @@ def sums_of_squares(array: Array, axes: tuple[int, ...], keepdims: bool) -> Arra
     array([[ 5.],
            [25.]])
     """
-    shape, count = array.shape, len(axes)
-    if not (0 < count < len(shape) and axes == tuple(range(len(shape) - count, len(shape))) and _is_plain(array)):
+    shape, begin = array.shape, array.ndim - len(axes)
+    size = math.prod(shape[begin:])
+    are_rows = 0 < begin < len(shape) and axes == tuple(range(begin, len(shape))) and _is_plain(array)
+    if not are_rows or size < _SHORT_TO_COMPARE:
         return sums(array * array, axes, keepdims)
-    rows = array.reshape(-1, math.prod(shape[-count:]))
-    if rows.shape[1] < _SHORT_TO_COMPARE:
-        return sums(array * array, axes, keepdims)
-    return numpy.vecdot(rows, rows).reshape((*shape[:-count], *(1,) * count) if keepdims else shape[:-count])
+    rows = array.reshape(-1, size)
+    return numpy.vecdot(rows, rows).reshape((*shape[:begin], *(1,) * len(axes)) if keepdims else shape[:begin])
 
 
 def row_products(array: Array) -> Array:

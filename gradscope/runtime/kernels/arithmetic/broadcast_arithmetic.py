@@ -56,7 +56,7 @@ def arithmetic(ufunc: Callable[..., Array], first: Any, second: Any, out: Array 
         return None
     turned = first.size < second.size
     x, other = (second, first) if turned else (first, second)
-    if x.size < LEAST or x.dtype is not _SINGLE or other.dtype is not _SINGLE or not _may_write(x, other, out):
+    if x.size < LEAST or x.dtype is not _SINGLE or other.dtype is not _SINGLE or not _may_write(x, out):
         return None
     loops = loading.compiled("arithmetic_loops")
     found = None if loops is None else _as_rows(x.shape, other.shape)
@@ -73,8 +73,8 @@ def arithmetic(ufunc: Callable[..., Array], first: Any, second: Any, out: Array 
     return result
 
 
-def _may_write(x: Array, other: Array, out: Array | None) -> bool:
-    """Whether arrays lie as the loops read and write them."""
+def _may_write(x: Array, out: Array | None) -> bool:
+    """Whether the loops can read the larger array where it lies, and write the result to `out`."""
     if not x.flags.c_contiguous:
         return False
     if out is None or out is x:

@@ -50,7 +50,7 @@ class Planes:
 
     @staticmethod
     def are_worth_it(*arrays: Array | None) -> bool:
-        """Whether arrays, of which the first one is images, are large, and their planes too."""
+        """Whether the kernels are for arrays of which the first one is images, whose planes are not short."""
         first = arrays[0]
         return is_worth_it(*arrays) and first is not None and math.prod(first.shape[2:]) >= _SHORT
 
